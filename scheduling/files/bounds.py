@@ -50,8 +50,9 @@ def parse_events(text: str, name: str) -> Iterator[Any]:
         yield from yaml.parse(text, Loader=Parser)
     except yaml.YAMLError as error:
         mark: Any = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or "something else"
-        found = problem.removeprefix("found ").removeprefix("but found ")
+        problem = getattr(error, "problem", None) or "found something else"
+        said = problem.removeprefix("found ")
+        found = said if said != problem else f"broken syntax ({problem})"
         line = mark.line + 1 if mark else 0
         raise BrokenFileError(
             Fault(name, line, "", found, "YAML or JSON", "mend the syntax there")

@@ -261,7 +261,7 @@ class Node(models.Model):
         return max(0, self.gpus - self.allocated_gpus - self.foreign_gpus)
 
 
-class Standing(models.TextChoices):
+class GuardrailState(models.TextChoices):
     """How a guardrail stands to what is wanted of it."""
 
     IN_STEP = "in_step", "In step"
@@ -278,7 +278,7 @@ class Guardrail(models.Model):
     kind = models.CharField(max_length=63)
     namespace = models.CharField(max_length=63, blank=True)
     name = models.CharField(max_length=253)
-    standing = models.CharField(max_length=8, choices=Standing.choices)
+    standing = models.CharField(max_length=8, choices=GuardrailState.choices)
     fields = models.JSONField(default=list)
     """Paths of the fields that differ from what is wanted."""
     detail = models.TextField(blank=True)

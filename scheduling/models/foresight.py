@@ -67,7 +67,7 @@ class StartForecast(models.Model):
         return f"{self.workload}: {self.p50_at} to {self.p90_at}"
 
 
-class Cause(models.TextChoices):
+class LateCause(models.TextChoices):
     """Why a start was later than its P90."""
 
     RUNS_LONGER = "runs_longer", "Runs took longer"
@@ -97,7 +97,7 @@ class ForecastOutcome(models.Model):
     gpu_class = models.ForeignKey(GpuClass, on_delete=models.SET_NULL, null=True, related_name="+")
     gpus = models.PositiveIntegerField(default=0)
     started_at = models.DateTimeField(null=True, blank=True)
-    cause = models.CharField(max_length=12, choices=Cause.choices, blank=True)
+    cause = models.CharField(max_length=12, choices=LateCause.choices, blank=True)
     note = models.CharField(max_length=200, blank=True)
     """The figures behind the cause."""
 
@@ -129,7 +129,7 @@ class ForecastOutcome(models.Model):
         return None if self.started_at is None else (self.started_at - self.told_at).total_seconds()
 
 
-class Change(models.TextChoices):
+class ForecastChange(models.TextChoices):
     """How what is told of a start differs from what was told before."""
 
     FIRST = "first", "Start told"
@@ -146,10 +146,10 @@ class ToldStart(models.Model):
     at = models.DateTimeField()
     p50_at = models.DateTimeField(null=True, blank=True)
     p90_at = models.DateTimeField(null=True, blank=True)
-    change = models.CharField(max_length=6, choices=Change.choices)
+    change = models.CharField(max_length=6, choices=ForecastChange.choices)
     breaks = models.BooleanField(default=False)
     """What was told before holds no longer: its P50 is past the P90 of before, or no time is told."""
-    cause = models.CharField(max_length=12, choices=Cause.choices, blank=True)
+    cause = models.CharField(max_length=12, choices=LateCause.choices, blank=True)
     note = models.CharField(max_length=200, blank=True)
     """The figures behind the cause, or why no time is told; names nobody."""
 

@@ -46,7 +46,7 @@ class TooLittleError(ValueError):
 
 
 @dataclass(frozen=True)
-class Outlook:
+class DemandBands:
     """GPUs ahead: rows are QUANTILES, in order at every column."""
 
     hours: Floats
@@ -84,7 +84,7 @@ class EarlierForecast:
 
 @dataclass(frozen=True)
 class Forecast:
-    outlook: Outlook
+    outlook: DemandBands
     scores: tuple[DemandScore, ...]
     earlier: EarlierForecast | None
 
@@ -102,7 +102,7 @@ def forecast(hours: Sequence[float] | Floats, slots: Sequence[int] | Ints, ahead
     slots = np.asarray(slots, dtype=np.int64)[len(hours) - len(series) :]
     trials = _trials(series, slots, ahead)
     point, slope = _point(series, slots, ahead)
-    outlook = Outlook(
+    outlook = DemandBands(
         hours=_banded(point, trials, DAY),
         weeks=_banded(_weekly(point), trials, WEEK),
         slope_per_week=slope,

@@ -40,7 +40,7 @@ WEIGHTS = FRESH ** np.arange(KEPT, dtype=np.float64)
 """Of the last, the one before it, ..."""
 
 
-class Past(NamedTuple):
+class PastRun(NamedTuple):
     """One run of a group: its logarithm, when it ended, whether it was cut short, and its class."""
 
     log2_s: float
@@ -49,7 +49,7 @@ class Past(NamedTuple):
     gpu_class: str
 
 
-Pasts = tuple[Past, ...]
+Pasts = tuple[PastRun, ...]
 """The last ones of a group, at most ``KEPT``. There are thousands of groups, most of one run or two: a deque
 of each would take ten times the memory."""
 
@@ -93,7 +93,7 @@ class History:
 
     def learn(self, run: Run) -> None:
         """Add a run that is over."""
-        note = Past(log2_s(run.ran_s), run.ended, run.censored, run.work.gpu_class)
+        note = PastRun(log2_s(run.ran_s), run.ended, run.censored, run.work.gpu_class)
         for key in keys_of(run.work):
             if key is not None:
                 self.past[key] = (*self.past.pop(key, ())[1 - KEPT :], note)

@@ -17,7 +17,7 @@ from . import history, paces
 from .calibration import Calibrator
 from .features import NAMES, Submissions
 from .gradient_boosting import Forest
-from .history import History, Past
+from .history import History, PastRun
 from .learner import Models
 from .quantiles import LEVELS
 
@@ -67,7 +67,7 @@ def _models(document: dict[str, Any]) -> Models:
         raise ValueError(f"no stored model: its format is {document['format']!r}")
     past = {
         tuple(map(str, key)): tuple(
-            Past(float(log2_s), float(ended), bool(cut), str(gpu_class))
+            PastRun(float(log2_s), float(ended), bool(cut), str(gpu_class))
             for log2_s, ended, cut, gpu_class in runs[-history.KEPT :]
         )
         for key, runs in document["past"]

@@ -9,10 +9,11 @@ from unittest.mock import patch
 
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.connection.rate import Allowance
-from scheduling.models import State
+from scheduling.models import Cluster, State
 from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.worker.cycles import run_cycle
 from tests.costs.counting import counted
+from tests.factories import NOW
 from tests.scheduling.kube import World, add_node, eventually, node, policy
 from workshop.testbed.server import Clock, EmbeddedServer
 from workshop.testbed.server.kinds.resources import JOBS
@@ -28,10 +29,15 @@ GPUS = 4
 
 @contextmanager
 def living_cluster(jobs: int) -> Iterator[World]:
-    """Two nodes of 8 GPUs and ``jobs`` suspended Jobs in four queues, of which no cycle knows yet."""
+    """Two nodes of 8 GPUs and ``jobs`` suspended Jobs in four queues, of which no cycle knows yet.
+
+    Its time and that of the portal is early in one minute: the first cycle of a minute books the one before.
+    """
+    clock = Clock(speed=0.05, start=NOW.replace(second=1))
     with (
         patch.object(Allowance, "left", _full),
-        EmbeddedServer(port=0, clock=Clock(speed=1), startup_s=0.01, seed=1) as server,
+        patch.object(Cluster, "now", lambda cluster: clock.now()),
+        EmbeddedServer(port=0, clock=clock, startup_s=0.001, seed=1) as server,
     ):
         cluster = policy("enforce", server.url, *QUEUES, nominal_gpus=GPUS, name="living")
         world = World(cluster, server, Client.connect(cluster))

@@ -127,6 +127,10 @@ def test_another_pass_costs_what_has_changed_and_not_what_there_is(
     )
 
     large.get(f"cycle, {turn}", {}).pop("calls", None)  # A plan is over all that waits.
+    anew = f"predict run times, {turn}"
+    if anew in small:
+        # Of those who wait so many are predicted anew at most: a few less in the smaller scenario.
+        large[anew]["calls"] = large[anew]["calls"] * small[anew]["read"] // large[anew]["read"]
 
     assert small
     assert _more(small, large, MORE) == []

@@ -365,6 +365,7 @@ ADDRESSES = {
     "web:request_preview": Address(probes=(WISH, {**WISH, "queue": "nlp", "giver": PROBE})),
     "web:request_edit": PLAIN,
     "web:request_comment": PLAIN,
+    "web:request_replay": PLAIN,
     "web:request_rules": PLAIN,
     "web:notices": PLAIN,
     "web:notices_read": PLAIN,

@@ -25,7 +25,7 @@ from scheduling.models.ledger import Resolution
 from scheduling.services.ledger.demand_forecasts import forecast_queues, look_ahead
 from scheduling.services.ledger.rollup import floor
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.worker.children import Part
+from scheduling.services.worker.children import ChildPart
 from scheduling.services.worker.parts import are_studies_on
 from workshop.demo import experiment
 from workshop.demo.acting import act
@@ -42,7 +42,7 @@ LOWEST = 19
 MOMENTS = "moments.json"
 
 
-def part(folder: Path, messages: Path) -> Part:
+def part(folder: Path, messages: Path) -> ChildPart:
     """Its process, which begins when something is left and studies, by ``messages``, have nothing to do."""
     ended: list[int] = []
     are_on = partial(are_studies_on, messages)
@@ -54,7 +54,7 @@ def part(folder: Path, messages: Path) -> Part:
         os.nice(LOWEST)
         work_off(folder, are_on)
 
-    return Part("later", run, is_wanted=is_wanted, gone=ended.append)
+    return ChildPart("later", run, is_wanted=is_wanted, gone=ended.append)
 
 
 def put_off(

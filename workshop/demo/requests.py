@@ -11,8 +11,8 @@ from functools import partial
 from portal.accounts.models import User
 from portal.approvals import doors
 from portal.approvals.models import QuotaRequest
-from portal.approvals.previews import attached
 from portal.approvals.states import Figure, Kind
+from portal.approvals.wish_plans import attached
 from portal.approvals.wishes import Wish
 from scheduling.models import MILLI, Cluster
 from scheduling.services.errors import ServiceError

@@ -12,7 +12,7 @@ from scheduling.cluster.vocabulary import labels
 Json = dict[str, Any]
 
 
-class Part(NamedTuple):
+class RolePods(NamedTuple):
     """Pods of one role, and those among them that an autoscaler of its own may leave out."""
 
     role: str
@@ -28,7 +28,7 @@ class Demand:
     classes, and from nothing else. Two versions of an object that agree in these ask for the same. It holds
     on to no part of the object."""
 
-    members: Sequence[Part]
+    members: Sequence[RolePods]
     between: tuple[int, int]
     """(min, max) members of the gang."""
     is_mixed: bool

@@ -26,7 +26,7 @@ from scheduling.cluster.adapters import (
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Sighting
 from scheduling.cluster.adapters.cel import PolicyKind
-from scheduling.cluster.adapters.demand import Demand, Part, counts, named_by, priority_class
+from scheduling.cluster.adapters.demand import Demand, RolePods, counts, named_by, priority_class
 from scheduling.cluster.adapters.originals import Original
 from scheduling.cluster.adapters.role import Role
 from scheduling.cluster.vocabulary import endings, labels, limit_ranges
@@ -314,7 +314,7 @@ class RoleAdapter:
             "fault": self._first_fault(obj, members, fits, between[1], names, claims),
         }
         parts = [
-            Part(role.name, role.count, role.spare, each)
+            RolePods(role.name, role.count, role.spare, each)
             for role, each in zip(counted, weights, strict=True)
         ]
         is_mixed = any(gpus) and (self.has_helpers or len(counted) < len(roles))

@@ -9,7 +9,7 @@ from scheduling.cluster.connection.client import Client
 from scheduling.cluster.guardrails import marks, personas
 from scheduling.cluster.guardrails.callers import GROUP, MARKS
 from scheduling.cluster.guardrails.reconcile import Finding
-from scheduling.models import Standing
+from scheduling.models import GuardrailState
 
 NAMES = (marks.NAME, personas.NAME)
 """How the names of those begin that only holders of the right pass."""
@@ -34,12 +34,14 @@ def prudent(
     check()
     if _may_write(client):
         return found
-    refused = {id(f): replace(f, standing=Standing.REFUSED, detail=LOCKED_OUT) for f in repairs}
+    refused = {
+        id(f): replace(f, standing=GuardrailState.REFUSED, detail=LOCKED_OUT) for f in repairs
+    }
     return [refused.get(id(f), f) for f in found]
 
 
 def _is_to_be_applied(finding: Finding) -> bool:
-    return finding.wanted is not None and finding.standing is not Standing.IN_STEP
+    return finding.wanted is not None and finding.standing is not GuardrailState.IN_STEP
 
 
 def _may_write(client: Client) -> bool:

@@ -23,7 +23,7 @@ from scheduling.cluster.guardrails.personas import NAME as PARAMETERS
 from scheduling.cluster.guardrails.personas import READERS
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.quantities import milli
-from scheduling.models import Standing
+from scheduling.models import GuardrailState
 
 Json = dict[str, Any]
 
@@ -103,7 +103,7 @@ class Finding:
     kind: str
     namespace: str
     name: str
-    standing: Standing
+    standing: GuardrailState
     fields: tuple[str, ...] = ()
     detail: str = ""
     wanted: Json | None = None
@@ -126,7 +126,7 @@ def survey(client: Client, wanted: Sequence[Json]) -> list[Finding]:
     for kind in reversed(KINDS):
         for key, obj in sorted(marked.get(kind.name, {}).items(), key=lambda item: _going(item[0])):
             if key not in keys and not _stays(obj):
-                findings.append(Finding(*key, Standing.UNWANTED, ours=True))
+                findings.append(Finding(*key, GuardrailState.UNWANTED, ours=True))
     return findings
 
 
@@ -204,13 +204,13 @@ def _judge(client: Client, manifest: Json, marked: dict[str, dict[Any, Json]]) -
         try:
             live = client.get(BY_NAME[key[0]].path(*key[1:]))
         except NotFoundError:
-            return Finding(*key, Standing.MISSING, wanted=manifest)
+            return Finding(*key, GuardrailState.MISSING, wanted=manifest)
     if not ours and key[0] == "PriorityClass":
         return _judge_foreign_priority(key, manifest, live)
     fields = tuple(differences(manifest, live))
     if fields and not ours:
-        return Finding(*key, Standing.MISSING, fields, _not_ours(key, live), wanted=manifest)
-    standing = Standing.DRIFTED if fields else Standing.IN_STEP
+        return Finding(*key, GuardrailState.MISSING, fields, _not_ours(key, live), wanted=manifest)
+    standing = GuardrailState.DRIFTED if fields else GuardrailState.IN_STEP
     return Finding(*key, standing, fields=fields, wanted=manifest, ours=ours)
 
 
@@ -224,12 +224,12 @@ def _not_ours(key: tuple[str, str, str], live: Json) -> str:
 def _judge_foreign_priority(key: tuple[str, str, str], manifest: Json, live: Json) -> Finding:
     """A PriorityClass that others made stays theirs: nothing in it that matters can be changed."""
     if live.get("value") == manifest["value"]:
-        return Finding(*key, Standing.IN_STEP, detail="kept by others", wanted=manifest)
+        return Finding(*key, GuardrailState.IN_STEP, detail="kept by others", wanted=manifest)
     detail = (
         f"Others made it with value {live.get('value')}, and a value cannot be changed. Delete it and "
         f"Weir makes it with {manifest['value']}, or give Weir's class of that name their value."
     )
-    return Finding(*key, Standing.REFUSED, fields=("value",), detail=detail, wanted=manifest)
+    return Finding(*key, GuardrailState.REFUSED, fields=("value",), detail=detail, wanted=manifest)
 
 
 def differences(wanted: Any, live: Any, path: str = "") -> list[str]:
@@ -263,7 +263,7 @@ def _same_amount(wanted: Any, live: Any, path: str) -> bool:
 def _repaired(
     client: Client, finding: Finding, check: Callable[[], None], patience: Patience
 ) -> Finding | None:
-    if finding.standing in (Standing.IN_STEP, Standing.REFUSED):
+    if finding.standing in (GuardrailState.IN_STEP, GuardrailState.REFUSED):
         return finding
     check()
     try:
@@ -272,9 +272,9 @@ def _repaired(
             return None
         _apply(client, finding, finding.wanted, patience)
     except ApiError as error:
-        return replace(finding, standing=Standing.REFUSED, detail=error.message)
+        return replace(finding, standing=GuardrailState.REFUSED, detail=error.message)
     patience.note(finding)
-    return replace(finding, standing=Standing.IN_STEP, fields=(), detail="", ours=True)
+    return replace(finding, standing=GuardrailState.IN_STEP, fields=(), detail="", ours=True)
 
 
 def _apply(client: Client, finding: Finding, wanted: Json, patience: Patience) -> None:

@@ -17,7 +17,7 @@ LONGEST: Final = 300
 """Characters of a message that are kept."""
 
 
-class Cause(StrEnum):
+class EndCause(StrEnum):
     RUN_TIME_LIMIT = "run_time_limit"
     OUT_OF_MEMORY = "out_of_memory"
     IMAGE = "image"
@@ -29,36 +29,36 @@ class Cause(StrEnum):
     CANCELLED = "cancelled"
 
 
-RANK: Final = {cause: place for place, cause in enumerate(Cause)}
+RANK: Final = {cause: place for place, cause in enumerate(EndCause)}
 """Of a gang that dies the first cause counts: where one is out of memory, the others exit as it is gone."""
 LIMIT: Final = "DeadlineExceeded"
 LIMIT_SAID: Final = "active longer than specified deadline"
 """How controllers say it that have no reason of their own for it."""
-WAITING: Final[Mapping[str, Cause]] = {
-    "ErrImagePull": Cause.IMAGE,
-    "ImagePullBackOff": Cause.IMAGE,
-    "InvalidImageName": Cause.IMAGE,
-    "ErrImageNeverPull": Cause.IMAGE,
-    "CreateContainerConfigError": Cause.CONTAINER,
-    "CreateContainerError": Cause.CONTAINER,
-    "RunContainerError": Cause.CONTAINER,
+WAITING: Final[Mapping[str, EndCause]] = {
+    "ErrImagePull": EndCause.IMAGE,
+    "ImagePullBackOff": EndCause.IMAGE,
+    "InvalidImageName": EndCause.IMAGE,
+    "ErrImageNeverPull": EndCause.IMAGE,
+    "CreateContainerConfigError": EndCause.CONTAINER,
+    "CreateContainerError": EndCause.CONTAINER,
+    "RunContainerError": EndCause.CONTAINER,
 }
-ENDED: Final[Mapping[str, Cause]] = {
-    "OOMKilled": Cause.OUT_OF_MEMORY,
-    "ContainerCannotRun": Cause.CONTAINER,
-    "StartError": Cause.CONTAINER,
+ENDED: Final[Mapping[str, EndCause]] = {
+    "OOMKilled": EndCause.OUT_OF_MEMORY,
+    "ContainerCannotRun": EndCause.CONTAINER,
+    "StartError": EndCause.CONTAINER,
 }
-OF_POD: Final[Mapping[str, Cause]] = {
-    LIMIT: Cause.RUN_TIME_LIMIT,
-    "Evicted": Cause.EVICTED,
-    "NodeLost": Cause.NODE_LOST,
+OF_POD: Final[Mapping[str, EndCause]] = {
+    LIMIT: EndCause.RUN_TIME_LIMIT,
+    "Evicted": EndCause.EVICTED,
+    "NodeLost": EndCause.NODE_LOST,
 }
-DISRUPTED: Final[Mapping[str, Cause]] = {
-    "DeletionByTaintManager": Cause.NODE_LOST,
-    "DeletionByPodGC": Cause.NODE_LOST,
-    "EvictionByEvictionAPI": Cause.EVICTED,
-    "PreemptionByScheduler": Cause.EVICTED,
-    "TerminationByKubelet": Cause.EVICTED,
+DISRUPTED: Final[Mapping[str, EndCause]] = {
+    "DeletionByTaintManager": EndCause.NODE_LOST,
+    "DeletionByPodGC": EndCause.NODE_LOST,
+    "EvictionByEvictionAPI": EndCause.EVICTED,
+    "PreemptionByScheduler": EndCause.EVICTED,
+    "TerminationByKubelet": EndCause.EVICTED,
 }
 
 
@@ -66,7 +66,7 @@ DISRUPTED: Final[Mapping[str, Cause]] = {
 class Ending:
     """``said`` are the cluster's own words; ``exit_code`` is of the container, where one ended."""
 
-    cause: Cause
+    cause: EndCause
     exit_code: int | None = None
     said: str = ""
 
@@ -92,8 +92,8 @@ def first(found: Iterable[Ending | None]) -> Ending | None:
 def of_words(reason: str, message: str) -> Ending:
     """Of work that failed, by what its controller says."""
     if reason == LIMIT or LIMIT_SAID in message:
-        return Ending(Cause.RUN_TIME_LIMIT, said=_text(message))
-    return Ending(Cause.FAILED, said=_text(message or reason))
+        return Ending(EndCause.RUN_TIME_LIMIT, said=_text(message))
+    return Ending(EndCause.FAILED, said=_text(message or reason))
 
 
 def failure_words(obj: Json, condition: str = "Failed") -> tuple[str, str] | None:
@@ -129,7 +129,7 @@ def _of_containers(status: Json) -> Iterator[Ending]:
 def _of_end(ended: Json) -> Ending:
     code = ended.get("exitCode")
     number = code if isinstance(code, int) and not isinstance(code, bool) else None
-    cause = ENDED.get(str(ended.get("reason")), Cause.EXIT_CODE)
+    cause = ENDED.get(str(ended.get("reason")), EndCause.EXIT_CODE)
     return Ending(cause, number, _text(ended.get("message")))
 
 

@@ -12,7 +12,7 @@ from scheduling.cluster.connection.client import ApiError, Client
 from scheduling.engine.reasons.wording import plural
 from scheduling.management.command import Parser, refusal
 from scheduling.management.database import DatabaseCommand
-from scheduling.models import Cluster, ClusterMode, Standing
+from scheduling.models import Cluster, ClusterMode, GuardrailState
 from scheduling.models.credentials import is_kept
 from scheduling.services.clusters import add as clusters
 from scheduling.services.clusters import checkup, guardrails, outside
@@ -148,7 +148,7 @@ class Command(DatabaseCommand):
             why = finding.detail or ", ".join(finding.fields)
             line = f"{finding.standing.label:<17} {finding.kind} {where}{finding.name}"
             self.say(f"{line}  ({why})" if why else line)
-        out = sum(f.standing != Standing.IN_STEP for f in findings)
+        out = sum(f.standing != GuardrailState.IN_STEP for f in findings)
         self.say(f"{len(findings)} guardrails, {out} out of step.")
 
     def _reserve(

@@ -40,7 +40,9 @@ def add(name: str, *, author: AbstractBaseUser | None = None, **address: str) ->
         cluster.full_clean()
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
-        raise ServiceError("invalid", f"{field}: {messages[0]}", field=field) from error
+        raise ServiceError(
+            "invalid", f"That cannot be its {field.replace('_', ' ')}.", messages[-1], field=field
+        ) from error
     cluster.save()
     Queue.objects.create(cluster=cluster, name=name)
     announce("cluster.added", actor=author, cluster=cluster, subject=name)

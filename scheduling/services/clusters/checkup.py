@@ -20,7 +20,7 @@ from scheduling.cluster.guardrails.manifests import ENGINE, MEMBER_ROLE
 from scheduling.cluster.guardrails.reconcile import NOT_OFFERED, Finding
 from scheduling.cluster.guardrails.rights import Need
 from scheduling.cluster.vocabulary.labels import offering
-from scheduling.models import Cluster, ClusterMode, Standing
+from scheduling.models import Cluster, ClusterMode, GuardrailState
 from scheduling.services.clusters import guardrails, tokens
 from scheduling.services.clusters.checkup_nodes import nodes_items
 from scheduling.services.clusters.gaps import Grade, Item
@@ -175,7 +175,9 @@ def _where_engine_runs() -> str:
 
 def _engine_namespace(cluster: Cluster) -> str:
     """One of the namespaces in which the engine is bound to its role; it has the same rights in each."""
-    bound = cluster.guardrails.filter(kind="RoleBinding", name=ENGINE, standing=Standing.IN_STEP)
+    bound = cluster.guardrails.filter(
+        kind="RoleBinding", name=ENGINE, standing=GuardrailState.IN_STEP
+    )
     return bound.order_by("namespace").values_list("namespace", flat=True).first() or ""
 
 
@@ -275,7 +277,7 @@ def _serves(client: Client, list_path: str) -> bool:
 def _guardrails(cluster: Cluster, client: Client) -> Iterator[Item]:
     findings = guardrails.look(cluster, client)
     yield from _unoffered(cluster, client, findings)
-    out = [f for f in findings if f.standing != Standing.IN_STEP]
+    out = [f for f in findings if f.standing != GuardrailState.IN_STEP]
     look = f"Look with manage.py cluster guardrails {cluster.name}."
     if findings and not out:
         yield Item(Grade.GOOD, "guardrails", f"All {len(findings)} stand as they should.")

@@ -13,6 +13,7 @@ from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine.reasons.wording import plural
 from scheduling.models import Cluster, GpuClass, Queue
 from scheduling.services.clusters.gaps import Grade, Item
+from scheduling.services.lists import few
 from scheduling.services.queues.knobs import levels_of
 
 Json = dict[str, Any]
@@ -62,7 +63,7 @@ def _class(gpu_class: GpuClass, nodes: list[Json]) -> Item:
             f"{plural(len(labelled), 'node')} with {wanted}, but none offers {gpu_class.resource_name}.",
             "Run the device plugin on them, or correct the class's resource name.",
         )
-    sentence = f"{gpu_class.name}: {sum(counts)} GPUs on {_nodes_in_words(len(counts))}."
+    sentence = f"{gpu_class.name}: {plural(sum(counts), 'GPU')} on {_nodes_in_words(len(counts))}."
     return Item(Grade.GOOD, "nodes", sentence)
 
 
@@ -84,12 +85,12 @@ def _unclaimed(classes: list[GpuClass], nodes: list[Json]) -> Iterator[Item]:
             torn.append(node["metadata"]["name"])
     if lost:
         yield Item(
-            Grade.ADVICE, "nodes", f"{_some(lost)} have GPUs that belong to no class.",
+            Grade.ADVICE, "nodes", f"{_some(lost, 'has', 'have')} GPUs that belong to no class.",
             "Add a class for them, or label them.",
         )  # fmt: skip
     if torn:
         yield Item(
-            Grade.MISSING, "nodes", f"{_some(torn)} belong to two classes of one resource.",
+            Grade.MISSING, "nodes", f"{_some(torn, 'belongs', 'belong')} to two classes of one resource.",
             "Make the labels of those classes exclude each other.",
         )  # fmt: skip
 
@@ -103,14 +104,13 @@ def _topology(nodes: list[Json], levels: Levels) -> Iterator[Item]:
         ]
         if bare:
             yield Item(
-                Grade.ADVICE, "topology", f"{_some(bare)} name no {level}.",
+                Grade.ADVICE, "topology", f"{_some(bare, 'names', 'name')} no {level}.",
                 f"Label them {keys[0]}, or gangs cannot be kept together by {level}.",
             )  # fmt: skip
 
 
-def _some(names: list[str]) -> str:
-    shown = ", ".join(names[:3])
-    return f"{shown} and {len(names) - 3} more nodes" if len(names) > 3 else f"Nodes {shown}"
+def _some(names: list[str], does: str, do: str) -> str:
+    return f"Node {names[0]} {does}" if len(names) == 1 else f"Nodes {few(names, 3)} {do}"
 
 
 def _carries(node: Json, wanted: Mapping[str, str]) -> bool:

@@ -25,7 +25,7 @@ from scheduling.cluster.connection.lease import LeaseLostError
 from scheduling.cluster.connection.mirror import Mirror
 from scheduling.cluster.guardrails import Finding, NamespaceRail, PriorityRail, Rails
 from scheduling.cluster.guardrails.personas import Parameters, Persona
-from scheduling.models import MILLI, Cluster, ClusterMode, Guardrail, Queue, Standing
+from scheduling.models import MILLI, Cluster, ClusterMode, Guardrail, GuardrailState, Queue
 from scheduling.services.clusters import namespaces
 from scheduling.services.clusters.connection import ClusterLink
 from scheduling.services.clusters.namespaces import Bound, Machine
@@ -43,7 +43,7 @@ class GuardrailPass:
     findings: tuple[Finding, ...] = ()
     skipped: str = ""
 
-    def count(self, *standings: Standing) -> int:
+    def count(self, *standings: GuardrailState) -> int:
         return sum(finding.standing in standings for finding in self.findings)
 
 

@@ -56,6 +56,7 @@ from scheduling.services.queues import rows as policies
 from scheduling.services.queues.own_quotas import Layout, node_gpus
 from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.snapshot.departures import heirs_in
 from scheduling.services.snapshot.obstacles import reworded
 from scheduling.services.snapshot.situations import Situation
 from scheduling.services.snapshot.starts_under_way import slow_starts
@@ -214,7 +215,7 @@ def _plan(one: _Pass, view: View, watch: Watch) -> CyclePlan:
         view.supposed.known,
         now=view.now,
         waiting=one.memory.waiting,
-        heirs=one.rows.projection.heirs(view.picture),
+        heirs=heirs_in(view.picture, one.rows.projection.rows),
         foreseen=foreseen.by_uid,
     )
     began = _play_along(one, view)

@@ -130,10 +130,16 @@ def ask(draft: DraftWork, gpu_classes: Sequence[str] = (), *, asker: str = "") -
     Raises ServiceError when the cluster does not answer, too many ask at once, or it is replaced.
     """
     with reading_of(draft.cluster, asker=asker) as reading:
-        return [
-            _answer(reading, draft_in(reading, draft.observed, name), name)
-            for name in ("", *gpu_classes)
-        ]
+        whole = draft_in(reading, draft.observed)
+        plans: dict[tuple[str, ...], Outline] = {}
+        answers = []
+        for name in ("", *gpu_classes):
+            case = _on_class(whole, name)
+            wish = tuple(case.work.gpu_classes)
+            # What accepts one class alone is planned once for both.
+            plans[wish] = plans.get(wish) or reading.plan(case.snapshot)
+            answers.append(_answer(reading, case.work, plans[wish], name))
+        return answers
 
 
 def compare(
@@ -146,7 +152,10 @@ def compare(
     """
     with reading_of(work.cluster, showing=name_in_plan(work), asker=asker) as reading:
         before, after = change_in(reading, name_in_plan(work), changed, on_hold=on_hold)
-        return _answer(reading, before), _answer(reading, after)
+        first, then = (
+            _answer(reading, case.work, reading.plan(case.snapshot)) for case in (before, after)
+        )
+        return first, then
 
 
 def run_time_question(draft: DraftWork, gpu_classes: Sequence[str]) -> dict[str, object] | None:
@@ -190,10 +199,15 @@ def freed(cluster: Cluster, gpu_class: str, nodes: int) -> ConsolidationEffect:
 def draft_in(reading: Reading, observed: Sighting, gpu_class: str = "") -> Case:
     """Work that arrives after everybody, on ``gpu_class`` alone unless that is empty."""
     snapshot = reading.with_draft(observed, ASKED)
+    return _on_class(Case(snapshot, snapshot.workloads[-1]), gpu_class)
+
+
+def _on_class(case: Case, gpu_class: str) -> Case:
+    """Of a draft, which is the last of its snapshot; empty: as it is."""
     if not gpu_class:
-        return Case(snapshot, snapshot.workloads[-1])
-    work = replace(snapshot.workloads[-1], gpu_classes=(gpu_class,))
-    return Case(replace(snapshot, workloads=(*snapshot.workloads[:-1], work)), work)
+        return case
+    work = replace(case.work, gpu_classes=(gpu_class,))
+    return Case(replace(case.snapshot, workloads=(*case.snapshot.workloads[:-1], work)), work)
 
 
 def change_in(
@@ -213,8 +227,7 @@ def change_in(
     return Case(reading.snapshot, work), Case(replace(reading.snapshot, workloads=instead), other)
 
 
-def _answer(reading: Reading, case: Case, gpu_class: str = "") -> Answer:
-    work, plan = case.work, reading.plan(case.snapshot)
+def _answer(reading: Reading, work: m.Workload, plan: Outline, gpu_class: str = "") -> Answer:
     decision, ahead = _found(reading, plan, work)
     name = decision.gpu_class or gpu_class
     return Answer(

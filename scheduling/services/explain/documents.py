@@ -11,7 +11,12 @@ from typing import Any
 from scheduling.engine import document
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
-from scheduling.engine.whatif.alternatives import Candidate, Verdict, VictimSearch, victim_searches
+from scheduling.engine.whatif.alternatives import (
+    Candidate,
+    VictimSearch,
+    VictimVerdict,
+    victim_searches,
+)
 from scheduling.engine.whatif.change import Change, Relaxation
 from scheduling.engine.whatif.relaxations import relaxations
 from scheduling.services.errors import ServiceError
@@ -114,7 +119,7 @@ def relaxation_document(found: Relaxation) -> Json:
     }
 
 
-__all__ = ["Candidate", "Verdict", "VictimSearch", "searches_of"]
+__all__ = ["Candidate", "VictimSearch", "VictimVerdict", "searches_of"]
 
 
 def searches_of(snapshot: dict[str, Any]) -> list[VictimSearch]:

@@ -52,9 +52,11 @@ class Reading:
         self.after_all = latest + timedelta(seconds=1)
         """Later than everything arrived, whatever the API server's clock says of it."""
 
-    def serves(self, cluster: Cluster) -> bool:
-        fresh = time.monotonic() - self.read_at < FRESH_S
-        return fresh and self.revision == cluster.revision
+    def serves(self, cluster: Cluster, asked_at: float) -> bool:
+        """Whether a question of then may be answered by it: of all who wait in line while it is read, or as
+        long as nothing of the cluster has changed since."""
+        is_fresh = time.monotonic() - self.read_at < FRESH_S
+        return is_fresh and (self.read_at >= asked_at or self.revision >= cluster.revision)
 
     def shows(self, name: str) -> bool:
         """Whether it has the workload ``name``; nothing asked for is always there."""
@@ -82,10 +84,11 @@ class ReplacedError(ServiceError):
 
 
 class QuestionTurn:
-    """One question at a time; of one ``asker`` the newest alone waits or is planned."""
+    """One question at a time, who came first; of one ``asker`` the newest alone waits or is planned."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
+        self._line: list[object] = []
         self._newest: dict[str, object] = {}
         self._planned: tuple[str, object] | None = None
 
@@ -96,19 +99,27 @@ class QuestionTurn:
         with self._changed:
             if asker:
                 self._newest[asker] = question
+            self._line.append(question)
+            try:
+                self._wait(asker, question)
+                self._planned = (asker, question)
+            finally:
+                self._line.remove(question)
                 self._changed.notify_all()
-            waited_s, at = 0.0, time.monotonic()
-            while self._planned is not None:
-                is_own = bool(asker) and self._planned[0] == asker
-                if waited_s >= BUSY_S and not is_own:
-                    self._forget(asker, question)
-                    raise TimeoutError
-                self._changed.wait(BUSY_S if is_own else BUSY_S - waited_s)
-                self.check(asker, question)
-                now = time.monotonic()
-                waited_s, at = waited_s + (0.0 if is_own else now - at), now
-            self._planned = (asker, question)
         return question
+
+    def _wait(self, asker: str, question: object) -> None:
+        self._changed.notify_all()
+        waited_s, at = 0.0, time.monotonic()
+        while self._planned is not None or self._line[0] is not question:
+            is_own = bool(asker) and self._planned is not None and self._planned[0] == asker
+            if waited_s >= BUSY_S and not is_own:
+                self._forget(asker, question)
+                raise TimeoutError
+            self._changed.wait(BUSY_S if is_own else BUSY_S - waited_s)
+            self.check(asker, question)
+            now = time.monotonic()
+            waited_s, at = waited_s + (0.0 if is_own else now - at), now
 
     def check(self, asker: str, question: object) -> None:
         """Raises ReplacedError once ``asker`` has asked something newer."""
@@ -138,11 +149,11 @@ class _Readings:
         with self._lock:
             return self._turns.setdefault(address, QuestionTurn())
 
-    def get(self, cluster: Cluster, showing: str) -> Reading:
+    def get(self, cluster: Cluster, showing: str, asked_at: float) -> Reading:
         """Called by whoever has the turn; read anew where it does not show the workload ``showing`` yet."""
         address = address_of(cluster)
         reading = self._readings.get(address)
-        if reading is None or not reading.serves(cluster) or not reading.shows(showing):
+        if not (reading and reading.serves(cluster, asked_at) and reading.shows(showing)):
             reading = self._readings[address] = Reading(cluster)
         if reading.fault is not None:
             raise reading.fault
@@ -157,7 +168,7 @@ def reading_of(cluster: Cluster, *, showing: str = "", asker: str = "") -> Itera
     """The cluster's reading, for one thread at a time. ``asker``: whose next question replaces this one;
     empty for one that stands by itself. Raises ServiceError when the cluster does not answer, too many ask
     at once, or the question is replaced."""
-    turn = _readings.turn_of(address_of(cluster))
+    turn, asked_at = _readings.turn_of(address_of(cluster)), time.monotonic()
     try:
         question = turn.take(asker)
     except TimeoutError:
@@ -165,7 +176,7 @@ def reading_of(cluster: Cluster, *, showing: str = "", asker: str = "") -> Itera
             "busy", f"Too many ask {cluster.name} at once.", "Check again in a moment."
         ) from None
     try:
-        reading = _readings.get(cluster, showing)
+        reading = _readings.get(cluster, showing, asked_at)
         reading.goes_on = partial(turn.check, asker, question)
         yield reading
     finally:

@@ -119,7 +119,8 @@ def _next_wishes(cluster: Cluster, reach_of: ReachOf) -> list[_Wish]:
 
 
 def _planned(snapshot: Snapshot, wishes: Iterable[_Wish], revision: int) -> Iterator[StartChanges]:
-    """Nothing for work that the cluster does not show, as for what starts anyway."""
+    """Nothing for work that the cluster does not show, as for what starts anyway. Two people who choose among
+    the same have one plan."""
     try:
         frame = Planner().read(snapshot)
     except SnapshotError as error:
@@ -128,14 +129,17 @@ def _planned(snapshot: Snapshot, wishes: Iterable[_Wish], revision: int) -> Iter
             "Ask an admin to look at the engine's page.",
         ) from error  # fmt: skip
     slots = {name: slot for slot, name in frame.slot_names.items()}
+    made: dict[tuple[int, str], list[Json]] = {}
     for wish in wishes:
-        slot = slots.get(key_of(wish.work.kind, wish.work.namespace, wish.work.name))
-        reach = _within(snapshot, wish.reach)
-        found = [] if slot is None else relaxations_in(frame, slot, reach)
+        key = wish.work.pk, _digest(wish.reach)
+        if key not in made:
+            slot = slots.get(key_of(wish.work.kind, wish.work.namespace, wish.work.name))
+            reach = _within(snapshot, wish.reach)
+            found = [] if slot is None else relaxations_in(frame, slot, reach)
+            made[key] = [relaxation_document(one) for one in found]
         yield StartChanges(
-            workload=wish.work, reach=_digest(wish.reach), queues=list(wish.reach.queues),
-            priority_classes=list(wish.reach.priority_classes),
-            found=[relaxation_document(one) for one in found],
+            workload=wish.work, reach=key[1], queues=list(wish.reach.queues),
+            priority_classes=list(wish.reach.priority_classes), found=made[key],
             at=snapshot.now, revision=revision, planned_at=timezone.now(),
             kept_until=wish.kept_until,
         )  # fmt: skip

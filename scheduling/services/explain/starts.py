@@ -102,7 +102,7 @@ class _Futures:
         [raw] = bands(np.array(self._starts)[:, None])
         gpus = self._work.gpus * self._work.members.min / MILLI
         band = correction.correct(raw, ForecastKind.of(gpus, first=True))
-        if why_not := too_vague(band, known_runs):
+        if why_not := too_vague(band, raw, known_runs):
             return StartForecast(at=self._now, why_not=why_not)
         p50_at, p90_at = (rounded(self._now, ahead_s) for ahead_s in (band.p50_s, band.p90_s))
         return StartForecast(at=self._now, p50_at=p50_at, p90_at=p90_at)

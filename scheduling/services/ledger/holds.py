@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 import numpy as np
+from django.db.models import BigIntegerField, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
 
@@ -18,6 +19,16 @@ Step = tuple[datetime, int, int | None]
 """When, milli-GPU held from then on, and of which class, by id."""
 OF_STEP: Final = Coalesce("gpu_class_id", "workload__gpu_class_id")
 """The class by which a transition's GPUs count."""
+LAST_CLASS: Final = Coalesce(
+    "gpu_class_id",
+    Subquery(
+        Transition.objects.filter(workload=OuterRef("pk"), gpu_class__isnull=False)
+        .order_by("-at", "-pk")
+        .values("gpu_class_id")[:1]
+    ),
+    output_field=BigIntegerField(),
+)
+"""Of work: the class that it holds, or that it held before it was put back to wait."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,13 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Greatest
 
 from scheduling.models import Cluster, Eviction, GpuUse, Outcome, Transition, Workload
-from scheduling.services.ledger.holds import OF_STEP
+from scheduling.services.ledger.holds import LAST_CLASS, OF_STEP
 from scheduling.services.ledger.lives import Stretch, Whose, stretches_of
 from scheduling.services.tables.among import among
 from scheduling.services.tables.instants import Epoch
 
 EVER_S = float("-inf")
 OF_WORK = ("queue_id", "gpu_class_id", "user", "type")
-BY_WORK = tuple(f"workload__{name}" for name in OF_WORK)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -80,9 +79,9 @@ class WorkFilter:
             tuple(cluster.gpu_classes.values_list("pk", flat=True)),
         )
 
-    def condition(self, prefix: str = "") -> Q:
-        """On workloads, or on rows that point at one by ``prefix``."""
-        return self.people(prefix) & Q(**{f"{prefix}gpu_class__in": list(self.gpu_classes)})
+    def condition(self, prefix: str = "", gpu_class: str = "gpu_class") -> Q:
+        """On rows of a class, by the column ``gpu_class``, of work that they point at by ``prefix``."""
+        return self.people(prefix) & Q(**{f"{gpu_class}__in": list(self.gpu_classes)})
 
     def people(self, prefix: str = "") -> Q:
         """The same whatever class it is in, or waits for."""
@@ -96,7 +95,7 @@ class WorkFilter:
 def between(chosen: WorkFilter, *windows: Window) -> Worked:
     """The same of all ``windows`` together, from single workloads alone. Four queries.
 
-    What it held counts for the class that it held, all else for the one that it was last in.
+    What it held, used and lost counts for the class of that time, all else for the one that it held last.
     """
     if not windows:
         return {}
@@ -123,6 +122,19 @@ def join(found: Worked, more: Iterable[tuple[Kin, Work]]) -> None:
 def held_between(chosen: WorkFilter, *windows: Window) -> Worked:
     """Of what was held alone. One query."""
     return dict(_allocated(_stretches(chosen, windows), windows)) if windows else {}
+
+
+def used_between(chosen: WorkFilter, *windows: Window) -> Worked:
+    """Of what was held and measured alone. Two queries."""
+    found = held_between(chosen, *windows)
+    if windows:
+        join(found, _used(chosen, windows))
+    return found
+
+
+def by_work(gpu_class: str, prefix: str = "workload__") -> tuple[str, ...]:
+    """The columns of a ``Kin``; the class is that of ``gpu_class``."""
+    return f"{prefix}queue_id", gpu_class, f"{prefix}user", f"{prefix}type"
 
 
 def within(column: str, windows: Sequence[Window]) -> Q:
@@ -182,7 +194,7 @@ def _used(chosen: WorkFilter, windows: Sequence[Window]) -> Iterator[tuple[Kin, 
     rows = GpuUse.objects.filter(chosen.condition("workload__"), within("start", windows))
     sums = (
         rows.order_by()
-        .values_list(*BY_WORK)
+        .values_list(*by_work("gpu_class_id"))
         .annotate(measured=Sum("gpu_s"), active=Sum("active_gpu_s"))
     )
     for *names, measured, active in sums:
@@ -190,8 +202,11 @@ def _used(chosen: WorkFilter, windows: Sequence[Window]) -> Iterator[tuple[Kin, 
 
 
 def _evicted(chosen: WorkFilter, windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
-    rows = Eviction.objects.filter(chosen.condition("workload__"), within("at", windows))
-    sums = rows.order_by().values_list(*BY_WORK).annotate(count=Count("pk"), lost=Sum("lost_gpu_s"))
+    rows = Eviction.objects.annotate(held_class=OF_STEP).filter(
+        chosen.condition("workload__", "held_class"), within("at", windows)
+    )
+    by = by_work("held_class")
+    sums = rows.order_by().values_list(*by).annotate(count=Count("pk"), lost=Sum("lost_gpu_s"))
     for *names, count, lost in sums:
         yield Kin(*names), Work(evictions=count, lost_gpu_s=lost)
 
@@ -200,8 +215,8 @@ def _started_and_ended(chosen: WorkFilter, windows: Sequence[Window]) -> Iterato
     """Work that started for the first time, and work that had run and ended. Where its steps are kept no
     more, all that it held counts for its last class."""
     began, ended = within("first_started_at", windows), within("finished_at", windows)
-    rows = Workload.objects.filter(
-        chosen.condition(), began | ended, first_started_at__isnull=False
+    rows = Workload.objects.annotate(held_class=LAST_CLASS).filter(
+        chosen.condition(gpu_class="held_class"), began | ended, first_started_at__isnull=False
     )
     steps = Transition.objects.annotate(held_class=OF_STEP).filter(
         workload=OuterRef("pk"),
@@ -216,8 +231,10 @@ def _started_and_ended(chosen: WorkFilter, windows: Sequence[Window]) -> Iterato
         "ended": Count("pk", filter=ended),
         "unknown_gpu_s": Sum("used_gpu_s", filter=ended & ~Q(Exists(steps)), default=0.0),
     }
-    for row in rows.order_by().values(*OF_WORK, "outcome").annotate(**sums):
-        kin = Kin(*(row[name] for name in OF_WORK))
+    for row in (
+        rows.order_by().values(*by_work("held_class", prefix=""), "outcome").annotate(**sums)
+    ):
+        kin = Kin(row["queue_id"], row["held_class"], row["user"], row["type"])
         yield kin, Work(started=row["started"], waited_s=row["waited_s"])
         if row["ended"] and row["outcome"] in Outcome.values:
             yield kin, _ended(row["outcome"], row["ended"], row["unknown_gpu_s"])

@@ -40,6 +40,7 @@ from scheduling.services.ledger.singles import (
     held_between,
     join,
     steps_of,
+    used_between,
     within,
 )
 from scheduling.services.tables.instants import Epoch
@@ -66,6 +67,11 @@ def read_held(
     """GPU-seconds held, alone: three queries."""
     found = _read(cluster, chosen, start, end, held_between)
     return {kin: work.held_gpu_s for kin, work in found.items()}
+
+
+def read_used(cluster: Cluster, chosen: WorkFilter, start: datetime, end: datetime) -> Worked:
+    """Held, and what was measured of that, alone: four queries."""
+    return _read(cluster, chosen, start, end, used_between)
 
 
 def _read(
@@ -173,9 +179,9 @@ def _days(first: datetime, last: datetime) -> Iterator[Window]:
 def _mark(chosen: WorkFilter, window: Window) -> list[list[Any]]:
     """Of what ``between`` reads; who a user is, or of what type work, is looked at anew with the next day."""
     began, ended = within("first_started_at", [window]), within("finished_at", [window])
-    works = Workload.objects.filter(chosen.condition(), began | ended)
-    used = GpuUse.objects.filter(chosen.condition("workload__"), within("start", [window]))
-    evicted = Eviction.objects.filter(chosen.condition("workload__"), within("at", [window]))
+    works = Workload.objects.filter(chosen.people(), began | ended)
+    used = GpuUse.objects.filter(chosen.people("workload__"), within("start", [window]))
+    evicted = Eviction.objects.filter(chosen.people("workload__"), within("at", [window]))
     outcomes = {name: Count("pk", filter=Q(outcome=name)) for name in Outcome.values}
     steps = steps_of(chosen, [window])
     return [

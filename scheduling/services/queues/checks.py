@@ -16,7 +16,7 @@ from decimal import Decimal
 
 from scheduling.engine.reasons.wording import clock
 from scheduling.models import GpuClass, Queue, Quota
-from scheduling.services.queues.faults import Fault, QuotaCell, cell_fault, figure, stored
+from scheduling.services.queues.faults import EditFault, QuotaCell, cell_fault, figure, stored
 from scheduling.services.queues.values import Field, Segment, Values, instants, patched, value_at
 
 Key = tuple[int, int]
@@ -72,21 +72,25 @@ def values_of(row: Quota) -> Values:
 
 def range_faults(
     start: datetime | None, end: datetime | None, now: datetime, reason: str
-) -> Iterator[Fault]:
+) -> Iterator[EditFault]:
     """The edit as a whole: a reason, and a range that lies ahead and ends after it begins."""
     if not reason.strip():
-        yield Fault("missing", "reason", "The history keeps a reason.", "Write why this changes.")
+        yield EditFault(
+            "missing", "reason", "The history keeps a reason.", "Write why this changes."
+        )
     elif len(reason.strip()) > 500:
-        yield Fault("too_long", "reason", "The reason is too long.", "Use at most 500 characters.")
+        yield EditFault(
+            "too_long", "reason", "The reason is too long.", "Use at most 500 characters."
+        )
     if start is not None and start < now:
-        yield Fault(
+        yield EditFault(
             "in_the_past",
             "effective_from",
             f"{clock(start)} has passed, and what was in force stays as it was.",
             "Choose a later moment, or leave it empty for now.",
         )
     if end is not None and end <= (start or now):
-        yield Fault(
+        yield EditFault(
             "ends_before_it_begins",
             "effective_until",
             f"It ends on {clock(end)}, before it begins.",
@@ -94,7 +98,7 @@ def range_faults(
         )
 
 
-def cell_faults(draft: QuotaDraft, cells: Sequence[QuotaCell]) -> Iterator[Fault]:
+def cell_faults(draft: QuotaDraft, cells: Sequence[QuotaCell]) -> Iterator[EditFault]:
     """Each figure by itself: its place in the subtree and the class, its sign and its size."""
     below = {q.name for q in draft.queues} - {draft.top.name}
     seen = Counter((c.queue, c.gpu_class, c.field) for c in cells)
@@ -112,9 +116,9 @@ def cell_faults(draft: QuotaDraft, cells: Sequence[QuotaCell]) -> Iterator[Fault
             yield fault
 
 
-def _at(at: tuple[str, str, str], code: str, sentence: str, remedy: str) -> Fault:
+def _at(at: tuple[str, str, str], code: str, sentence: str, remedy: str) -> EditFault:
     field_, queue, gpu_class = at
-    return Fault(code, field_, sentence, remedy, queue, gpu_class)
+    return EditFault(code, field_, sentence, remedy, queue, gpu_class)
 
 
 def apply_cells(draft: QuotaDraft, cells: Iterable[QuotaCell]) -> list[QuotaCell]:
@@ -183,15 +187,15 @@ def _first_excess(
             return
 
 
-def sum_fault(draft: QuotaDraft, excess: Excess) -> Fault:
+def sum_fault(draft: QuotaDraft, excess: Excess) -> EditFault:
     """The sentence at the cell that asks for most, with two ways out."""
     asking = max(
         excess.children, key=lambda q: (draft.raised_by(q, excess.gpu_class, excess.at), -q.pk)
     )
     if draft.raised_by(asking, excess.gpu_class, excess.at) <= 0:
         asking = excess.parent
-    when = "" if excess.at == draft.start else f" from {clock(excess.at)}"
-    return Fault(
+    when = "" if excess.at <= draft.top.cluster.now() else f" from {clock(excess.at)}"
+    return EditFault(
         code="sum_above_parent",
         field=Field.NOMINAL.value,
         sentence=f"{excess.parent.name} was given {figure(excess.given)} and its queues would "

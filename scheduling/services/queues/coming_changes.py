@@ -19,7 +19,7 @@ from scheduling.services.queues.values import Field
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class QuotaStep:
     """``cells`` as those of a ``QuotaChange``; ``change`` is whose edit begins, or ends, then."""
 
     at: datetime
@@ -32,7 +32,7 @@ class Step:
         return self.change is not None and self.change.effective_until == self.at
 
 
-def coming(queue: Queue, now: datetime) -> list[Step]:
+def coming(queue: Queue, now: datetime) -> list[QuotaStep]:
     """From the rows themselves, so that what was reverted or overtaken is not told. One query."""
     ahead = Q(effective_until=None) | Q(effective_until__gt=now)
     rows = (
@@ -50,7 +50,7 @@ def coming(queue: Queue, now: datetime) -> list[Step]:
             key = (after.effective_from, after.change_id or 0)
             cells[key].extend(_cells(before, after))
             whose[key] = after.change
-    return [Step(key[0], tuple(cells[key]), whose[key]) for key in sorted(cells) if cells[key]]
+    return [QuotaStep(key[0], tuple(cells[key]), whose[key]) for key in sorted(cells) if cells[key]]
 
 
 def _cells(before: Quota, after: Quota) -> Iterator[Mapping[str, Any]]:

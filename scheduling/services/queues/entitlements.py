@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from scheduling.engine import model as m
@@ -37,20 +38,25 @@ class Entitlements:
 
     @classmethod
     def load(cls, cluster: Cluster, at: datetime, unchanged: RowCache) -> Entitlements:
-        """Those of ``cluster`` at cluster time ``at``; ``held`` remembers from one call to the next."""
+        """Those of ``cluster`` at cluster time ``at``; ``unchanged`` remembers from one call to the next."""
         rows = Quota.objects.filter(queue__cluster=cluster)
         grace = timedelta(seconds=cluster.lowering_grace_s)
-        quotas = unchanged.rows("quotas", rows.in_force(at))
-        ended = rows.filter(effective_until__gt=at - grace, effective_until__lte=at)
+        quotas = unchanged.steady_at("quotas", cluster.pk, at, rows.in_force)
+        former = unchanged.steady_at(
+            "former quotas", (cluster.pk, grace), at,
+            lambda at: rows.filter(effective_until__gt=at - grace, effective_until__lte=at),
+        )  # fmt: skip
         start, end = month(at)
         bounded = [q for q in quotas if q.budget_gpu_hours is not None]
         minute = at.replace(second=0, microsecond=0)
-        used = (
-            unchanged.once_a(minute, lambda: used_gpu_hours(cluster, start, at)) if bounded else {}
-        )
-        loans = unchanged.rows("loans", in_force(cluster, at))
+
+        def count() -> Hours:
+            return used_gpu_hours(cluster, start, at)
+
+        used = unchanged.once("used GPU-hours", minute, count) if bounded else {}
+        loans = unchanged.steady_at("loans", cluster.pk, at, partial(in_force, cluster))
         shifted = moved(loans, nominal_of(quotas), places_of(cluster.pk)) if loans else {}
-        return cls(quotas, unchanged.rows("former quotas", ended), used, grace, end, loans, shifted)
+        return cls(quotas, former, used, grace, end, loans, shifted)
 
     def engine_quotas(self) -> dict[Key, m.Quota]:
         """For the engine; where no row is in force, its defaults stand."""

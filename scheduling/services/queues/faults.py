@@ -37,7 +37,7 @@ class QuotaCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class EditFault:
     """One thing to put right. ``queue`` and ``gpu_class`` are None for the edit as a whole."""
 
     code: str
@@ -60,7 +60,7 @@ class Fault:
 class QuotaError(ServiceError):
     """Nothing was saved; ``faults`` says why, one line each, in the order of the grid."""
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
+    def __init__(self, faults: Sequence[EditFault]) -> None:
         self.faults = tuple(faults)
         first = self.faults[0]
         sentence = "; ".join(f"{f.where}: {f.sentence}" for f in self.faults)
@@ -76,13 +76,13 @@ def figure(milli: int) -> str:
     )
 
 
-def cell_fault(cell: QuotaCell) -> Fault | None:
+def cell_fault(cell: QuotaCell) -> EditFault | None:
     """What is wrong with the figure by itself."""
     said = _figure_fault(cell.field, cell.value)
     if said is None:
         return None
     code, sentence, remedy = said
-    return Fault(code, cell.field.value, sentence, remedy, cell.queue, cell.gpu_class)
+    return EditFault(code, cell.field.value, sentence, remedy, cell.queue, cell.gpu_class)
 
 
 def _figure_fault(field: Field, value: Decimal | None) -> tuple[str, str, str] | None:

@@ -14,7 +14,7 @@ from django.utils.functional import cached_property
 from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.topology import Levels, segment_size
-from scheduling.engine.reasons.wording import are, gpus_in_words
+from scheduling.engine.reasons.wording import are, gpus_in_words, span
 from scheduling.models import MILLI, Cluster, PriorityClass, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues import service_classes
@@ -260,11 +260,11 @@ def _run_time_faults(observed: Sighting, service: ServiceClass) -> Iterator[Serv
     if limit is None:
         sentence = f"Persona {service.persona} needs a run-time limit."
     else:
-        sentence = f"{limit / 3600:g} h is longer than persona {service.persona} may run."
+        sentence = f"It may run longer than the {span(most)} of persona {service.persona}."
     yield ServiceError(
         "run_time_too_long",
         sentence,
-        f"Set a limit of at most {most / 3600:g} h. A kind without a field for it takes the annotation"
+        f"Set a limit of at most {span(most)}. A kind without a field for it takes the annotation"
         f" {labels.RUN_TIME_LIMIT}.",
         field="run_time_limit",
     )

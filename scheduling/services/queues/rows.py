@@ -155,7 +155,7 @@ def load(
         usage={(s.queue_id, s.gpu_class_id): s.usage for s in shares},
         evicted_today=_evicted(queues, at),
         user_usage=user_usage.at(cluster, at),
-        service_classes=service_classes.load(cluster),
+        service_classes=service_classes.load(cluster, cache),
         evictions_left=evictions_left(queues, m.Sharing(cluster.sharing), at),
     )
 

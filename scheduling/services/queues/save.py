@@ -30,12 +30,12 @@ from scheduling.services.queues.checks import (
     timelines_of,
     values_of,
 )
-from scheduling.services.queues.faults import Fault, QuotaCell, QuotaError, as_typed
+from scheduling.services.queues.faults import EditFault, QuotaCell, QuotaError, as_typed
 from scheduling.services.queues.tree import lock_tree, subtree
 from scheduling.services.queues.values import Field, Segment, Values, value_at
 
 __all__ = [
-    "Fault",
+    "EditFault",
     "Field",
     "Grid",
     "GridRow",
@@ -154,7 +154,9 @@ def _tell(change: QuotaChange, author: AbstractBaseUser | None) -> None:
             for cell in change.cells
         }
 
-    ends = {"until": change.effective_until.isoformat()} if change.effective_until else {}
+    more: dict[str, Any] = {"change": change.pk}
+    if change.effective_until:
+        more["until"] = change.effective_until.isoformat()
     announce(
         "quota.saved",
         actor=author,
@@ -162,12 +164,12 @@ def _tell(change: QuotaChange, author: AbstractBaseUser | None) -> None:
         queue=change.queue.path,
         subject=change.queue.name,
         before=facts("before"),
-        after=facts("after") | ends,
+        after=facts("after") | more,
         reason=change.reason,
     )
 
 
-_NOTHING_CHANGES = Fault(
+_NOTHING_CHANGES = EditFault(
     "nothing_changes", "cells", "No figure differs from what is in force.", "Edit a figure first."
 )
 
@@ -178,7 +180,7 @@ def _draft(queue: Queue, start: datetime, end: datetime | None) -> QuotaDraft:
     return QuotaDraft(queue, queues, classes, start, end, before=timelines_of(queues, start))
 
 
-def _refuse(faults: Sequence[Fault]) -> None:
+def _refuse(faults: Sequence[EditFault]) -> None:
     if faults:
         raise QuotaError(faults)
 

@@ -16,6 +16,7 @@ from django.utils.functional import cached_property
 from django.utils.module_loading import import_string
 
 from scheduling.models import Cluster
+from scheduling.services.tables.row_cache import RowCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +87,19 @@ def down_to(path: str) -> list[str]:
     return ["", *("/".join(parts[: i + 1]) for i in range(len(parts)))]
 
 
-def load(cluster: Cluster) -> ServiceClasses:
-    """The classes of service of everybody on ``cluster`` now."""
-    return _keeper(settings.WEIR_SERVICE_CLASSES)(cluster)
+Keeper = Callable[[Cluster, RowCache], ServiceClasses]
+
+
+def load(cluster: Cluster, unchanged: RowCache | None = None) -> ServiceClasses:
+    """The classes of service of everybody on ``cluster`` now; ``unchanged`` remembers from one call to the
+    next."""
+    return _keeper(settings.WEIR_SERVICE_CLASSES)(cluster, unchanged or RowCache())
 
 
 @cache
-def _keeper(name: str) -> Callable[[Cluster], ServiceClasses]:
+def _keeper(name: str) -> Keeper:
     """The function of that dotted name; for no name one that knows nobody."""
     if not name:
-        return lambda cluster: ServiceClasses()
-    found: Callable[[Cluster], ServiceClasses] = import_string(name)
+        return lambda cluster, unchanged: ServiceClasses()
+    found: Keeper = import_string(name)
     return found

@@ -65,7 +65,10 @@ class TreeError(ServiceError):
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
         super().__init__(
-            "broken_file", " ".join(map(str, faults[:3])), "Nothing was changed.", field="tree"
+            "broken_file",
+            "; ".join(map(str, faults[:3])) + ".",
+            "Nothing was changed.",
+            field="tree",
         )
 
 
@@ -276,8 +279,11 @@ def _as_json(row: GridRow, queues: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _number(kind: Field, value: int | Decimal | None) -> float | None:
+    """A whole one as people write it: 37, not 37.0."""
     number = as_typed(kind, value)
-    return None if number is None else float(number)
+    if number is None:
+        return None
+    return int(number) if number == int(number) else float(number)
 
 
 @dataclass(slots=True)

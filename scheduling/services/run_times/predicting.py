@@ -28,6 +28,7 @@ from scheduling.services.run_times.model_cache import models_of
 from scheduling.services.run_times.rests import NEVER, held_back
 from scheduling.services.run_times.runs import NEEDED, ran_s, run_of, work_of
 from scheduling.services.run_times.serving import demote, serving
+from scheduling.services.tables.bulk import write_columns
 from scheduling.services.tables.passes import keep, last_of
 
 MOST_LIVE = 20_000
@@ -228,7 +229,7 @@ def _save(made: list[Prediction]) -> int:
     with transaction.atomic():
         # Another process may have told them first: what was said first stands.
         Prediction.objects.bulk_create(new, batch_size=BATCH, ignore_conflicts=True)
-        Prediction.objects.bulk_update(old, columns, batch_size=BATCH)
+        write_columns(old, columns)
     return len(made)
 
 
@@ -243,7 +244,9 @@ def _judge(cluster: Cluster) -> None:
         said.ran_s = run.ran_s if run else 0.0
         said.cut_short = said.workload.outcome != Outcome.SUCCEEDED
         judged.append(said)
-    Prediction.objects.bulk_update(judged, ["ran_s", "cut_short"], batch_size=BATCH)
+    if judged:
+        with transaction.atomic():
+            write_columns(judged, ["ran_s", "cut_short"])
 
 
 def _watch(cluster: Cluster, now: datetime) -> None:

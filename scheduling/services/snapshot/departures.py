@@ -16,8 +16,8 @@ from datetime import datetime, timedelta
 from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.picture.compose import Orphans, Picture
 from scheduling.engine import model as m
+from scheduling.engine.reasons.wording import gpus_in_words
 from scheduling.models import Queue, Workload
-from scheduling.services.queues.faults import figure
 from scheduling.services.queues.rows import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.snapshot.parts import BESIDE
 from scheduling.services.snapshot.situations import Situation, WorkloadFacts
@@ -119,6 +119,15 @@ Heirs = Mapping[str, Heir]
 """By the uid of the object that is gone."""
 
 
+def heirs_in(picture: Picture, rows: Mapping[str, Workload]) -> Heirs:
+    """Whom pods of objects that are gone count for, as far as their ``rows`` are there, by uid."""
+    return {
+        orphans.uid: Heir(row.queue_label, row.user)
+        for orphans in picture.orphans
+        if (row := rows.get(orphans.uid)) is not None
+    }
+
+
 def stays(observed: Sighting, known: WorkloadFacts, now: datetime) -> bool:
     """Whether it was deleted or evicted and its pods sit on nodes for longer."""
     if known.situation not in (Situation.LEAVING, Situation.DONE) or not observed.placement:
@@ -167,6 +176,6 @@ def _first_queue(rows: PolicyRows, namespace: str) -> str:
 def sentence(row: Workload, milli_gpus: int) -> str:
     """What people read of deleted work that stays."""
     return (
-        f"It was deleted, and its pods still hold {figure(milli_gpus)} GPUs. "
+        f"It was deleted, and its pods still hold {gpus_in_words(milli_gpus)}. "
         f"They count for {row.queue_label} until they are gone."
     )

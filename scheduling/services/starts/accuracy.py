@@ -32,7 +32,11 @@ AHEAD_S = 7 * 86400
 WIDE = 12.0
 """A P90 so many times as far as the P50 tells nobody when to look."""
 NEAR_S = 3600.0
-WAS_TOLD = Q(p50_s__lte=AHEAD_S) & (Q(p90_s__lte=WIDE * NEAR_S) | Q(p90_s__lte=WIDE * F("p50_s")))
+WAS_TOLD = (
+    Q(p50_s__lte=AHEAD_S)
+    & (Q(p90_s__lte=WIDE * NEAR_S) | Q(p90_s__lte=WIDE * F("p50_s")))
+    & (Q(p50_s__lte=NEAR_S) | Q(p90_s__gt=F("p50_s")) | Q(raw_p90_s__lte=F("raw_p50_s")))
+)
 """Of forecasts that are kept, those that people were told."""
 SCORED = timedelta(days=30)
 FEW = 20

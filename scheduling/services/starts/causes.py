@@ -19,7 +19,14 @@ from django.utils.functional import cached_property
 from numpy.typing import NDArray
 
 from scheduling.engine.reasons.wording import plural
-from scheduling.models import Cause, ForecastOutcome, QuotaChange, Transition, UsageSample, Workload
+from scheduling.models import (
+    ForecastOutcome,
+    LateCause,
+    QuotaChange,
+    Transition,
+    UsageSample,
+    Workload,
+)
 from scheduling.models.ledger import Resolution
 
 Floats = NDArray[np.float64]
@@ -28,7 +35,7 @@ DOWN_SHARE = 0.02
 """Part of the capacity that is worth speaking of."""
 
 
-def causes_of(late: Sequence[ForecastOutcome], mark: str = "P90") -> list[tuple[Cause, str]]:
+def causes_of(late: Sequence[ForecastOutcome], mark: str = "P90") -> list[tuple[LateCause, str]]:
     """Of each, and the figures behind it, without names: who may see the workload need not see the others.
     All are of one cluster and have ``started_at``; ``mark`` is what their ``p90_s`` is called.
 
@@ -49,24 +56,27 @@ class _Meanwhile:
     late: Sequence[ForecastOutcome]
     mark: str
 
-    def cause_of(self, one: ForecastOutcome) -> tuple[Cause, str]:
+    def cause_of(self, one: ForecastOutcome) -> tuple[LateCause, str]:
         begin, end = one.told_at, one.started_at or one.told_at
         if one.workload.held or self._is_held(one, begin, end):
-            return Cause.HELD, "Its user held it back."
+            return LateCause.HELD, "Its user held it back."
         if edits := bisect_right(self._edits, end) - bisect_left(self._edits, begin):
             said = f"Quotas were edited {plural(edits, 'time')} in between."
-            return Cause.QUOTA_EDITED, said
+            return LateCause.QUOTA_EDITED, said
         if said := self._down(begin, end):
-            return Cause.NODES_DOWN, said
+            return LateCause.NODES_DOWN, said
         longer, more = self._overrun(one, end), self._arrived(one, end)
         if max(longer, more) <= 0:
-            return Cause.UNKNOWN, ""
+            return LateCause.UNKNOWN, ""
         if longer >= more:
             return (
-                Cause.RUNS_LONGER,
+                LateCause.RUNS_LONGER,
                 f"Work that ran then held {longer:,.0f} GPU-hours past its {self.mark} start.",
             )
-        return Cause.MORE_ARRIVED, f"Later arrivals took {more:,.0f} GPU-hours before it started."
+        return (
+            LateCause.MORE_ARRIVED,
+            f"Later arrivals took {more:,.0f} GPU-hours before it started.",
+        )
 
     @property
     def _begin(self) -> datetime:

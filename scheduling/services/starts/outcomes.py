@@ -11,11 +11,13 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models import F, QuerySet
 
 from scheduling.models import MILLI, Cluster, ForecastOutcome, GpuClass, State, TaskPass, Workload
 from scheduling.models.workloads import WAITING
 from scheduling.services.starts.causes import causes_of
+from scheduling.services.tables.bulk import write_columns
 from scheduling.services.tables.passes import keep, last_of
 from scheduling.simulation.ahead.bands import Band
 from scheduling.simulation.ahead.correction import (
@@ -108,7 +110,9 @@ def settle(cluster: Cluster, since: datetime | None = None) -> int:
     late = [one for one in ready if one.at_submission and (one.came_s or 0) > one.p90_s]
     for one, (cause, note) in zip(late, causes_of(late), strict=True):
         one.cause, one.note = cause, note
-    ForecastOutcome.objects.bulk_update(ready, ["started_at", "cause", "note"], batch_size=200)
+    if ready:
+        with transaction.atomic():
+            write_columns(ready, ["started_at", "cause", "note"])
     gone.delete()
     return len(ready)
 

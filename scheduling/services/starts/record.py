@@ -15,8 +15,8 @@ from datetime import datetime, timedelta
 from django.db.models import Count, Max
 
 from scheduling.models import (
-    Change,
     Cluster,
+    ForecastChange,
     ForecastOutcome,
     Reason,
     StartForecast,
@@ -56,16 +56,16 @@ class _ForecastChange:
     row: StartForecast
     before: ToldStart | None
     times: ToldTimes
-    change: Change
+    change: ForecastChange
 
     @property
     def breaks(self) -> bool:
         """Whether what was told before holds no longer."""
-        if self.change is Change.LOST:
+        if self.change is ForecastChange.LOST:
             return True
         was, now = self.before.p90_at if self.before else None, self.times
         first = now.p50_at or now.p90_at
-        return self.change is Change.LATER and bool(was and first and first > was)
+        return self.change is ForecastChange.LATER and bool(was and first and first > was)
 
     @property
     def why_not(self) -> str:
@@ -107,23 +107,23 @@ def _of_this_wait(before: ToldStart | None, work: Workload) -> ToldStart | None:
     return None if is_over else before
 
 
-def changed(before: ToldStart | None, times: ToldTimes, now: datetime) -> Change | None:
+def changed(before: ToldStart | None, times: ToldTimes, now: datetime) -> ForecastChange | None:
     """How ``times`` differ from ``before``; None where that is no news."""
     was = before.p90_at if before else None
     if times.p90_at is None:
-        return None if was is None else Change.LOST
+        return None if was is None else ForecastChange.LOST
     if before is None or was is None:
-        return Change.FIRST
+        return ForecastChange.FIRST
     for to, from_ in ((times.p50_at, before.p50_at), (times.p90_at, was)):
         if to is None or from_ is None:
             continue
         if abs(to - from_) > max(LEAST_MOVE, MOVE_SHARE * (to - now)):
-            return Change.LATER if to > from_ else Change.SOONER
+            return ForecastChange.LATER if to > from_ else ForecastChange.SOONER
     return None
 
 
 def _rows(news: Sequence[_ForecastChange], now: datetime) -> list[ToldStart]:
-    later = [one for one in news if one.change is Change.LATER]
+    later = [one for one in news if one.change is ForecastChange.LATER]
     causes = dict(zip(map(id, later), _causes(later, now), strict=True))
     return [_row(one, causes.get(id(one), ("", one.why_not)), now) for one in news]
 

@@ -43,9 +43,10 @@ KNOWN_RUNS = 20
 
 TOO_FAR = "Fewer than half of the futures see it start within a week."
 TOO_WIDE = "Its possible starts lie too far apart to name a time."
+NO_END = "So much that was forecast waits still that nobody knows how late it may get."
 TOO_YOUNG = "Too few runs have ended here to know how long they take."
 NOT_BY_TIME = "Nothing that only takes time starts it: see why it waits."
-TOO_VAGUE = frozenset({TOO_FAR, TOO_WIDE})
+TOO_VAGUE = frozenset({TOO_FAR, TOO_WIDE, NO_END})
 """What came of these is learned from as of those that are told."""
 OWN_CHANGE = frozenset(
     {"never_fits", "no_such_class", "not_allowed", "misrouted", "held", "run_time_over"}
@@ -223,7 +224,7 @@ class _Prediction:
         self.work, self.raw, self.after, self.now = work, raw, after, now
         kind = ForecastKind.of(work.requested_gpus / MILLI, first=first)
         self.band = correction.correct(raw, kind)
-        self.why_not = why_not(work, self.band, known.ended)
+        self.why_not = why_not(work, self.band, raw, known.ended)
         wanted: Sequence[str] = work.gpu_classes or list(classes)
         self.gpu_class = next((classes[name] for name in wanted if name in classes), None)
 
@@ -251,23 +252,26 @@ def rounded(now: datetime, ahead_s: float) -> datetime:
     return datetime.fromtimestamp(at_s, now.tzinfo)
 
 
-def why_not(work: Workload, band: Band, known_runs: int) -> str:
+def why_not(work: Workload, band: Band, raw: Band, known_runs: int) -> str:
     """Why no time is told of it; empty where one is."""
     if work.held or work.reason in OWN_CHANGE:
         return NOT_BY_TIME
     if work.reason in AUTHORS_WORD:
         return AS_ASKED
-    return too_vague(band, known_runs)
+    return too_vague(band, raw, known_runs)
 
 
-def too_vague(band: Band, known_runs: int) -> str:
-    """Why ``band``, learned from so many ended runs, names no time; empty where it does."""
+def too_vague(band: Band, raw: Band, known_runs: int) -> str:
+    """Why ``band``, which ``raw`` was before its correction, names no time, learned from so many ended runs;
+    empty where it does."""
     if known_runs < KNOWN_RUNS:
         return TOO_YOUNG
     if not math.isfinite(band.p50_s) or band.p50_s > AHEAD_S:
         return TOO_FAR
     if not math.isfinite(band.p90_s) or band.p90_s > WIDE * max(band.p50_s, NEAR_S):
         return TOO_WIDE
+    if band.p90_s <= band.p50_s and band.p50_s > NEAR_S and raw.p90_s > raw.p50_s:
+        return NO_END
     return ""
 
 

@@ -1,0 +1,3 @@
+from scheduling.engine.reasons.wording import span
+
+__all__ = ["span"]

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from queue import Empty
@@ -118,8 +119,13 @@ def give_back(folder: Path, pid: int | None = None) -> None:
     BELL.ring(folder)
 
 
+@lru_cache(256)
 def _of(folder: Path, queue: str) -> Path:
+    """Kept: a consumer looks at its queues several times a second, and making a path costs as much."""
     return folder / quote(queue, safe="")
+
+
+_folder = cache(Path)
 
 
 def _names(folder: Path) -> list[str]:
@@ -141,7 +147,7 @@ class Channel(virtual.Channel):
 
     @property
     def folder(self) -> Path:
-        return Path(self.connection.client.transport_options["folder"])
+        return _folder(self.connection.client.transport_options["folder"])
 
     def _new_queue(self, queue: str, **_: Any) -> None:
         _of(self.folder, queue).mkdir(parents=True, exist_ok=True)
@@ -219,7 +225,7 @@ class Transport(virtual.Transport):
     def drain_events(self, connection: Any, timeout: float | None = None, **_: Any) -> None:
         """Deliver one message. Raises TimeoutError when none came in ``timeout`` seconds (None: never)."""
         client: Any = self.client
-        BELL.listen(Path(client.transport_options["folder"]))
+        BELL.listen(_folder(client.transport_options["folder"]))
         cycle: Any = self.cycle
         until = float("inf") if timeout is None else time.monotonic() + timeout
         while True:

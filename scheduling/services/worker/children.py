@@ -45,7 +45,7 @@ def always() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ChildPart:
     """What a child does until it ends."""
 
     name: str
@@ -60,7 +60,7 @@ class Part:
 
 @dataclass(slots=True)
 class _Child:
-    part: Part
+    part: ChildPart
     pid: int = 0
     began_s: float = 0.0
     rest_s: float = 0.0
@@ -71,8 +71,8 @@ class _Child:
 class Family:
     """``first``, then ``others`` once it ``is_open``; they are ended in the reverse order."""
 
-    first: Sequence[Part]
-    others: Sequence[Part] = ()
+    first: Sequence[ChildPart]
+    others: Sequence[ChildPart] = ()
     is_open: Callable[[], bool] = always
     _children: list[_Child] = field(default_factory=list)
     _is_over: bool = False
@@ -147,7 +147,7 @@ def _drain(ear: int) -> None:
             pass
 
 
-def _fork(part: Part) -> int:
+def _fork(part: ChildPart) -> int:
     """The number of a new process that runs ``part``."""
     connections.close_all()
     sys.stdout.flush()
@@ -166,7 +166,7 @@ def aside(name: str, run: Callable[[], None]) -> None:
     To be called from the main thread, while there is no other. Raises SystemExit with its status where it
     failed.
     """
-    pid = _fork(Part(name, run))
+    pid = _fork(ChildPart(name, run))
     try:
         _, ended = os.waitpid(pid, 0)
     except BaseException:
@@ -185,7 +185,7 @@ def _frozen() -> Iterator[None]:
     gc.enable()
 
 
-def _live(part: Part, parent: int) -> int:
+def _live(part: ChildPart, parent: int) -> int:
     """The child's whole life; the status that it ends with."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

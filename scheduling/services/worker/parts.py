@@ -22,7 +22,7 @@ from django.conf import settings
 
 from scheduling.models import Cluster
 from scheduling.services.worker import broker, cluster_turns
-from scheduling.services.worker.children import Part
+from scheduling.services.worker.children import ChildPart
 from scheduling.services.worker.consuming import is_served, queue_of
 from scheduling.services.worker.names import CLUSTERS, GENERAL, NICE, STUDIES
 from scheduling.services.worker.priority import give_way
@@ -42,16 +42,16 @@ _studies = mmap.mmap(-1, 1)
 """1 while their process is there, for all who were forked from here."""
 
 
-def parts() -> list[Part]:
+def parts() -> list[ChildPart]:
     """All that share the broker's folder; where it is none, workers are started otherwise."""
     messages = Path(settings.WEIR_BROKER_FOLDER)
     messages.mkdir(parents=True, exist_ok=True)
     broker.give_back(messages)
     gone = partial(broker.give_back, messages)
     return [
-        Part("engine", engine, gone=gone),
-        Part("worker", worker, gone=gone),
-        Part(
+        ChildPart("engine", engine, gone=gone),
+        ChildPart("worker", worker, gone=gone),
+        ChildPart(
             "studies", partial(study, messages), gone=partial(_no_study, messages),
             is_wanted=lambda: bool(broker.waiting(messages, STUDIES)),
         ),

@@ -32,7 +32,7 @@ TRIES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class WorkloadChange:
     """What is to be otherwise; None leaves it as it is."""
 
     priority_class: str | None = None
@@ -64,7 +64,7 @@ class WorkloadDraft:
     patches: tuple[tuple[str, Json], ...]
 
 
-def draft(workload: Workload, change: Change) -> WorkloadDraft:
+def draft(workload: Workload, change: WorkloadChange) -> WorkloadDraft:
     """Nothing is written. Raises ServiceError with the field at fault, and for what does not wait."""
     if not change.fields:
         raise ServiceError("nothing_to_change", "Nothing is to be otherwise.", "Change something.")
@@ -92,7 +92,7 @@ def draft(workload: Workload, change: Change) -> WorkloadDraft:
     return WorkloadDraft(before, _checked(_as_same_object(before, after), change), ((path, patch),))
 
 
-def apply(workload: Workload, change: Change, *, user: str) -> None:
+def apply(workload: Workload, change: WorkloadChange, *, user: str) -> None:
     """Write what ``draft`` makes of it. Raises ServiceError as that does, and where the server refuses."""
     for left in reversed(range(TRIES)):
         drafted = draft(workload, change)
@@ -127,7 +127,7 @@ def _not_waiting(workload: Workload) -> ServiceError:
 
 
 def _of_pods(
-    workload: Workload, adapter: Adapter, before: Sighting, change: Change
+    workload: Workload, adapter: Adapter, before: Sighting, change: WorkloadChange
 ) -> WorkloadDraft:
     """A group of plain pods takes what stands in labels and annotations; their templates are fixed."""
     for name in ("pods_min", "pods_max", "gpus_per_pod"):
@@ -157,7 +157,7 @@ def _of_pods(
     return WorkloadDraft(before, after, patches)
 
 
-def _turned(turn: Turn, said: Turn, change: Change) -> Turn:
+def _turned(turn: Turn, said: Turn, change: WorkloadChange) -> Turn:
     """``turn`` with what ``change`` says of it."""
     changed = {
         n: getattr(said, n) for n in ("not_before", "after", "at_once") if n in change.fields
@@ -165,7 +165,7 @@ def _turned(turn: Turn, said: Turn, change: Change) -> Turn:
     return replace(turn, **changed)
 
 
-def _edit(new: Json, adapter: RoleAdapter, change: Change, names: Sequence[str]) -> None:
+def _edit(new: Json, adapter: RoleAdapter, change: WorkloadChange, names: Sequence[str]) -> None:
     notes = new["metadata"]["annotations"]
     notes |= _notes(notes, change)
     counted = sizing.counted_of(adapter.roles(new), names, {})
@@ -177,7 +177,7 @@ def _edit(new: Json, adapter: RoleAdapter, change: Change, names: Sequence[str])
         _set_pods(adapter, counted, notes, change)
 
 
-def _notes(notes: Mapping[str, str], change: Change) -> Json:
+def _notes(notes: Mapping[str, str], change: WorkloadChange) -> Json:
     """Annotation -> what it is to say; None takes it away."""
     said: Json = {}
     if change.gpu_classes is not None:
@@ -195,13 +195,13 @@ def _notes(notes: Mapping[str, str], change: Change) -> Json:
     return said
 
 
-def _labels(change: Change) -> Json:
+def _labels(change: WorkloadChange) -> Json:
     if change.priority_class is None:
         return {}
     return {"labels": {labels.PRIORITY_CLASS: change.priority_class}}
 
 
-def _with_meta(patch: Json, obj: Json, change: Change) -> Json:
+def _with_meta(patch: Json, obj: Json, change: WorkloadChange) -> Json:
     """``patch`` that only this very version of the object takes."""
     meta = obj["metadata"]
     identity = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
@@ -249,7 +249,9 @@ def _asking(pod: Json, names: Sequence[str]) -> list[Json]:
     ]
 
 
-def _set_pods(adapter: RoleAdapter, counted: Sequence[Role], notes: Json, change: Change) -> None:
+def _set_pods(
+    adapter: RoleAdapter, counted: Sequence[Role], notes: Json, change: WorkloadChange
+) -> None:
     now = sum(role.count for role in counted)
     most = change.pods_max or max(now, change.pods_min or 0)
     if change.pods_min is not None and change.pods_max is None and _is_fixed_size(notes):
@@ -298,7 +300,7 @@ def _as_same_object(before: Sighting, after: Sighting) -> Sighting:
     )
 
 
-def _checked(after: Sighting, change: Change) -> Sighting:
+def _checked(after: Sighting, change: WorkloadChange) -> Sighting:
     """Raises ServiceError for what would be kept from starting by what it says itself."""
     if after.fault:
         raise ServiceError("invalid", after.fault, field=_field_of(change))
@@ -313,6 +315,6 @@ def _checked(after: Sighting, change: Change) -> Sighting:
     return after
 
 
-def _field_of(change: Change) -> str | None:
+def _field_of(change: WorkloadChange) -> str | None:
     fields = sorted(change.fields)
     return fields[0] if len(fields) == 1 else None

@@ -104,7 +104,7 @@ class Fellows:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class IntervalVerdict:
     """What the fellows of a workload say of it."""
 
     typical_s: int = 0
@@ -113,7 +113,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class CheckpointOutlook:
     """What is expected of one workload's checkpoints."""
 
     learned: LearnedInterval
@@ -132,7 +132,7 @@ class Habits:
         self._keys: dict[int | str, list[Key]] = {}
         """Queue id -> its keys; user -> theirs."""
         self._fellows: dict[Level, Fellows] = {}
-        self._verdicts: dict[Key, Verdict] = {}
+        self._verdicts: dict[Key, IntervalVerdict] = {}
         self._changed: dict[Key, None] = {}
         for row in rows:
             self._at((row.queue_id, row.user)).update({uid: tuple(s) for uid, s in row.recent})
@@ -224,24 +224,24 @@ class Habits:
                 self._keys.setdefault(part, []).append(key)
         return self._heard.setdefault(key, {})
 
-    def _verdict(self, key: Key) -> Verdict:
+    def _verdict(self, key: Key) -> IntervalVerdict:
         found = self._verdicts.get(key)
         if found is None:
             found = self._verdicts[key] = self._judge(key)
         return found
 
-    def _judge(self, key: Key) -> Verdict:
+    def _judge(self, key: Key) -> IntervalVerdict:
         for level in _levels(*key):
             fellows = self._of(level)
             if fellows.seen < ENOUGH:
                 continue
             typical_s = fellows.interval_s
             if not fellows.announce:
-                return Verdict(typical_s)
-            return Verdict(
+                return IntervalVerdict(typical_s)
+            return IntervalVerdict(
                 typical_s, LearnedInterval(typical_s, level[0], fellows.announcing, fellows.seen)
             )
-        return Verdict()
+        return IntervalVerdict()
 
     def _of(self, level: Level) -> Fellows:
         if level not in self._fellows:
@@ -286,7 +286,7 @@ def last_checkpoint(
     return max(expected, announced) if announced else expected
 
 
-def outlook(work: Workload, now: datetime) -> Outlook | None:
+def outlook(work: Workload, now: datetime) -> CheckpointOutlook | None:
     """What a page tells of ``work``: None when it declares an interval, when it is done, and where nothing
     is learned. One query."""
     if work.queue_id is None or work.checkpoint_interval_s or work.state == State.FINISHED:
@@ -299,7 +299,7 @@ def outlook(work: Workload, now: datetime) -> Outlook | None:
     next_at = None
     if work.state == State.RUNNING and work.checkpointed_at and not _silence(work, now):
         next_at = work.checkpointed_at + timedelta(seconds=learned.interval_s)
-    return Outlook(
+    return CheckpointOutlook(
         learned, habits.presumed(work, now), next_at if next_at and next_at > now else None
     )
 

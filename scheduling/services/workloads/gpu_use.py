@@ -15,6 +15,7 @@ from scheduling.cluster.metrics import PodUse
 from scheduling.models import Cluster, GpuUse, Queue, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 from scheduling.services.ledger.rollup import floor_minute
+from scheduling.services.tables.bulk import write_columns
 
 IDLE_BELOW = 0.05
 """SM activity below which nothing runs on a GPU."""
@@ -129,7 +130,7 @@ def book_samples(
     rows = [s for s in samples if (s.queue_id, s.gpu_class_id) in shares]
     for sample in rows:
         sample.used_gpus = sample.allocated_gpus * shares[sample.queue_id, sample.gpu_class_id]
-    UsageSample.objects.bulk_update(rows, ["used_gpus"], batch_size=200)
+    write_columns(rows, ["used_gpus"])
 
 
 def _shares(

@@ -119,13 +119,15 @@ def cull(cluster: Cluster, now: datetime) -> int:
     return done
 
 
-def culled_at(spell: IdleSpell, cluster: Cluster) -> datetime | None:
-    """When it is culled at the soonest if nothing runs again; None for what is only told."""
+def culled_at(spell: IdleSpell, cluster: Cluster, now: datetime) -> datetime | None:
+    """When it is culled at the soonest if nothing runs again and its owner, if not told yet, is told as soon
+    as it is due; None for what is only told."""
     if cluster.cull_after_s is None or spell.workload.type != WorkloadType.INTERACTIVE:
         return None
-    told_at = spell.first_told_at or spell.since + timedelta(seconds=cluster.idle_after_s)
-    at = max(spell.since + timedelta(seconds=cluster.cull_after_s), told_at + _warning(cluster))
-    return at if spell.kept_until is None else max(at, spell.kept_until)
+    due_at = max(spell.since + timedelta(seconds=cluster.idle_after_s), now)
+    warned_at = (spell.first_told_at or due_at) + _warning(cluster)
+    idle_at = spell.since + timedelta(seconds=cluster.cull_after_s)
+    return max(idle_at, warned_at, spell.kept_until or now, now)
 
 
 def tell_owner(spell: IdleSpell, now: datetime) -> None:

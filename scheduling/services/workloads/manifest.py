@@ -15,7 +15,7 @@ from scheduling.services.errors import ServiceError
 Json = dict[str, Any]
 
 
-class Kind(StrEnum):
+class FormKind(StrEnum):
     """What a form makes."""
 
     TRAINING = "training"
@@ -54,7 +54,7 @@ def build_job_manifest(
     not_before: datetime | None = None,
     after: Sequence[str] = (),
     topology: Mapping[str, str] | None = None,
-    kind: Kind = Kind.TRAINING,
+    kind: FormKind = FormKind.TRAINING,
 ) -> Json:
     """Waiting work for ``queue`` (a queue's name): a suspended batch/v1 Job, or a Deployment for a service.
 
@@ -76,7 +76,7 @@ def build_job_manifest(
     if after:
         notes[labels.AFTER] = ",".join(after)
     notes |= {labels.TOPOLOGY[key]: level for key, level in (topology or {}).items() if level}
-    if kind is Kind.INTERACTIVE and not command:
+    if kind is FormKind.INTERACTIVE and not command:
         command = STAYS
     pod = _pod(image, command, resources, env or {}, volumes or {}, secrets)
     said = {labels.PRIORITY_CLASS: priority_class} if priority_class else {}
@@ -86,7 +86,7 @@ def build_job_manifest(
         "labels": {labels.QUEUE: queue, **said, **(own_labels or {})},
         "annotations": notes,
     }
-    if kind is Kind.SERVICE:
+    if kind is FormKind.SERVICE:
         return _service(meta, pod, pods, run_time_limit_s)
     return {
         "apiVersion": "batch/v1",

@@ -6,11 +6,11 @@ from datetime import datetime
 from pathlib import Path
 
 from .ledger import read_ledger
-from .model import Fault, Trace, TraceError, TraceJob, gang
+from .model import Trace, TraceError, TraceFault, TraceJob, gang
 from .philly import Sort, in_file_order, read_philly
 from .swf import read_swf
 
-__all__ = ["Fault", "Trace", "TraceError", "TraceJob", "gang", "in_file_order", "read_trace"]
+__all__ = ["Trace", "TraceError", "TraceFault", "TraceJob", "gang", "in_file_order", "read_trace"]
 
 LEDGER = (".ledger.csv", ".ledger.csv.gz")
 SWF = (".swf", ".swf.gz")

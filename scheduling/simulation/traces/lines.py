@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from .model import MAX_FAULTS, Fault, TraceError
+from .model import MAX_FAULTS, TraceError, TraceFault
 
 LONGEST = 65_536
 SMALL, LARGEST = 16 << 20, 2 << 30
@@ -35,17 +35,17 @@ class Faults:
 
     def __init__(self, file: Path) -> None:
         self.file = str(file)
-        self.found: list[Fault] = []
+        self.found: list[TraceFault] = []
 
     def add(self, line: int, found: str, expected: str) -> None:
         """Raises TraceError when there are too many to go on."""
-        self.found.append(Fault(self.file, line, found, expected))
+        self.found.append(TraceFault(self.file, line, found, expected))
         if len(self.found) >= MAX_FAULTS:
             self.raise_if_any()
 
     def fail(self, line: int, found: str, expected: str) -> NoReturn:
         """A fault after which reading on makes no sense."""
-        raise TraceError([*self.found, Fault(self.file, line, found, expected)])
+        raise TraceError([*self.found, TraceFault(self.file, line, found, expected)])
 
     def raise_if_any(self) -> None:
         if self.found:

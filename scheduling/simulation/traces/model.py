@@ -19,7 +19,7 @@ MAX_FAULTS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class TraceFault:
     """One place in a file that is not what it should be; ``line`` counts from 1, 0 is the whole file."""
 
     file: str
@@ -34,7 +34,7 @@ class Fault:
 class TraceError(ValueError):
     """A trace that cannot be read; nothing of it is imported. One line of the message per fault."""
 
-    def __init__(self, faults: list[Fault]) -> None:
+    def __init__(self, faults: list[TraceFault]) -> None:
         self.faults = faults
         super().__init__("\n".join(str(fault) for fault in faults))
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.adapters.pods import trim
-from scheduling.cluster.vocabulary.endings import Cause, Ending, of_pod
+from scheduling.cluster.vocabulary.endings import EndCause, Ending, of_pod
 from tests.scheduling import manifests
 from tests.scheduling.cluster.test_adapters import observe, stored
 from tests.scheduling.operators import adapter_of
 
 Json = dict[str, Any]
-C = Cause
+C = EndCause
 
 
 def pod(name: str = "p0", **status: Any) -> Json:
@@ -66,7 +66,7 @@ def target(reason: str) -> Json:
         pytest.param(containers(ended(True)), C.EXIT_CODE, None, id="odd-code"),
     ],
 )  # fmt: skip
-def test_pod(seen: Json, cause: Cause | None, code: int | None) -> None:
+def test_pod(seen: Json, cause: EndCause | None, code: int | None) -> None:
     found = of_pod(seen)
 
     assert (found and found.cause, found and found.exit_code) == (cause, code)

@@ -14,6 +14,7 @@ from scheduling.cluster.vocabulary import runtimes
 from scheduling.models import Cluster, ClusterMode, PriorityClass, Queue, Quota
 from scheduling.services.clusters.guardrails import guard
 from scheduling.services.queues.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.tables.row_cache import RowCache
 from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.kube import World, eventually
 from workshop.testbed.server.http.routing import parse_path
@@ -55,7 +56,7 @@ def asked(method: str, path: str, content_type: str) -> set[Grant]:
     return {(target.resource.group, target.resource.plural, verb) for verb in verbs}
 
 
-def anybody(cluster: Cluster) -> ServiceClasses:
+def anybody(cluster: Cluster, unchanged: RowCache) -> ServiceClasses:
     """A team in research whose work is nobody's in particular."""
     mine = ServiceClass(user="", path="research", team="Lab", persona="any")
     return ServiceClasses(classes=(mine,), team_paths=frozenset({"research"}))

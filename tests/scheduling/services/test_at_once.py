@@ -18,6 +18,7 @@ from scheduling.services.queues.service_classes import ServiceClass, ServiceClas
 from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.obstacles import Obstacle
 from scheduling.services.snapshot.situations import Situation, WorkloadFacts
+from scheduling.services.tables.row_cache import RowCache
 from tests.scheduling.kube import JOBS, Json, World
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -142,7 +143,7 @@ def test_what_is_said_as_before_stays_the_very_same() -> None:
     assert second["w"] is first["w"]
 
 
-def two_at_once(cluster: Cluster) -> ServiceClasses:
+def two_at_once(cluster: Cluster, unchanged: RowCache) -> ServiceClasses:
     mine = ServiceClass("ann", "research", "research", "researcher", max_gpus_at_once=2000)
     return ServiceClasses((mine,), frozenset({"research"}))
 

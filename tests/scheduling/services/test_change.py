@@ -11,7 +11,7 @@ from scheduling.cluster.vocabulary import labels
 from scheduling.models import EditKind, State
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads import edits
-from scheduling.services.workloads.change import Change, apply, draft
+from scheduling.services.workloads.change import WorkloadChange, apply, draft
 from tests.scheduling.kube import JOBS, World
 
 
@@ -24,7 +24,7 @@ def waits(world: World, **asked: Any) -> None:
 def test_job_is_changed_in_its_own_fields_and_keeps_its_submit_time(world: World) -> None:
     waits(world)
     before = world.row("w1").submitted_at
-    wanted = Change(run_time_limit_s=7200, gpus_per_pod=4, pods_min=2, pods_max=3)
+    wanted = WorkloadChange(run_time_limit_s=7200, gpus_per_pod=4, pods_min=2, pods_max=3)
     apply(world.row("w1"), wanted, user="ann")
 
     spec = world.read("w1")["spec"]
@@ -39,7 +39,7 @@ def test_job_is_changed_in_its_own_fields_and_keeps_its_submit_time(world: World
 
 def test_change_lets_it_start(world: World) -> None:
     waits(world)
-    apply(world.row("w1"), Change(pods_min=1), user="ann")
+    apply(world.row("w1"), WorkloadChange(pods_min=1), user="ann")
     world.cycles_until(lambda: world.row("w1").state == State.RUNNING)
     assert world.row("w1").max_members == 1
 
@@ -47,18 +47,18 @@ def test_change_lets_it_start(world: World) -> None:
 def test_what_has_no_field_is_an_annotation_and_goes_again(world: World) -> None:
     waits(world)
     at = world.cluster.now().replace(microsecond=0) + timedelta(hours=5)
-    apply(world.row("w1"), Change(not_before=at, after=("a", "b:ended")), user="ann")
+    apply(world.row("w1"), WorkloadChange(not_before=at, after=("a", "b:ended")), user="ann")
     notes = world.notes("w1")
     assert datetime.fromisoformat(notes[labels.NOT_BEFORE]) == at
     assert notes[labels.AFTER] == "a,b:ended"
-    apply(world.row("w1"), Change(not_before="", after=(), run_time_limit_s=0), user="ann")
+    apply(world.row("w1"), WorkloadChange(not_before="", after=(), run_time_limit_s=0), user="ann")
     assert labels.TURN.isdisjoint(world.notes("w1"))
     assert "activeDeadlineSeconds" not in world.read("w1")["spec"]
 
 
 def test_draft_writes_nothing(world: World) -> None:
     waits(world)
-    made = draft(world.row("w1"), Change(gpus_per_pod=1))
+    made = draft(world.row("w1"), WorkloadChange(gpus_per_pod=1))
     assert (made.before.gpus, made.after.gpus) == (8000, 1000)
     assert made.after.created == made.before.created
     resources = world.read("w1")["spec"]["template"]["spec"]["containers"][0]["resources"]
@@ -68,13 +68,13 @@ def test_draft_writes_nothing(world: World) -> None:
 @pytest.mark.parametrize(
     ("change", "code", "field"),
     [
-        (Change(), "nothing_to_change", None),
-        (Change(pods_min=4, pods_max=2), "max_below_min", "pods_max"),
-        (Change(after=("No Name",)), "invalid", "after"),
+        (WorkloadChange(), "nothing_to_change", None),
+        (WorkloadChange(pods_min=4, pods_max=2), "max_below_min", "pods_max"),
+        (WorkloadChange(after=("No Name",)), "invalid", "after"),
     ],
 )
 def test_refusal_names_the_field(
-    world: World, change: Change, code: str, field: str | None
+    world: World, change: WorkloadChange, code: str, field: str | None
 ) -> None:
     waits(world)
     with pytest.raises(ServiceError) as refused:
@@ -86,7 +86,7 @@ def test_what_runs_is_not_changed(world: World) -> None:
     world.job("w1", gpus=1)
     world.cycles_until(lambda: world.row("w1").state == State.RUNNING)
     with pytest.raises(ServiceError) as refused:
-        apply(world.row("w1"), Change(gpus_per_pod=2), user="ann")
+        apply(world.row("w1"), WorkloadChange(gpus_per_pod=2), user="ann")
     assert refused.value.code == "not_waiting"
 
 
@@ -95,7 +95,7 @@ def test_what_was_let_go_since_the_row_was_read_is_not_changed(world: World) -> 
     row = world.row("w1")
     world.edit("w1", {"spec": {"suspend": False}})
     with pytest.raises(ServiceError) as refused:
-        apply(row, Change(gpus_per_pod=2), user="ann")
+        apply(row, WorkloadChange(gpus_per_pod=2), user="ann")
     assert refused.value.code == "not_waiting"
 
 
@@ -105,13 +105,13 @@ def test_another_object_of_its_name_is_left_alone(world: World) -> None:
     world.kube.delete(f"{JOBS}/w1")
     world.job("w1", gpus=8, pods=9)
     with pytest.raises(ServiceError) as refused:
-        apply(row, Change(gpus_per_pod=2), user="ann")
+        apply(row, WorkloadChange(gpus_per_pod=2), user="ann")
     assert refused.value.code == "gone"
 
 
 def test_cycle_says_what_became_otherwise_and_the_door_by_whom(world: World) -> None:
     waits(world)
-    apply(world.row("w1"), Change(run_time_limit_s=7200, gpus_per_pod=4), user="ann")
+    apply(world.row("w1"), WorkloadChange(run_time_limit_s=7200, gpus_per_pod=4), user="ann")
     (edit,) = world.row("w1").edits.all()
     assert (edit.kind, edit.actor, edit.before) == (EditKind.CHANGED, "ann", None)
 

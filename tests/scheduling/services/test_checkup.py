@@ -202,7 +202,7 @@ def test_class_without_gpus_is_missing(world: World, fields: dict[str, Any], wor
 
 def test_nodes_of_no_class_are_noted_and_of_two_are_a_fault(world: World) -> None:
     world.kube.create("/api/v1/nodes", node("stray", gpu="l40"))
-    assert any("Nodes stray have GPUs" in i.sentence for i in found(world, Grade.ADVICE))
+    assert any("Node stray has GPUs" in i.sentence for i in found(world, Grade.ADVICE))
 
     GpuClass.objects.create(cluster=world.cluster, name="any", node_labels={})
     assert any("belong to two classes" in item.sentence for item in found(world))

@@ -22,7 +22,7 @@ from scheduling.cluster.connection.client import (
 )
 from scheduling.cluster.guardrails.reconcile import Finding
 from scheduling.cluster.vocabulary.labels import QUEUE, USER
-from scheduling.models import Cluster, ClusterMode, GpuClass, Queue, Standing
+from scheduling.models import Cluster, ClusterMode, GpuClass, GuardrailState, Queue
 from scheduling.services.clusters.adopting import ROLE, adopt
 from scheduling.services.clusters.checkup import check
 from scheduling.services.clusters.connection import for_people
@@ -105,7 +105,7 @@ def site(db: None, kubernetes: Any, tmp_path: Path) -> Iterator[Site]:
 def refusals(worker: workers.HeldWorker) -> list[str]:
     """What a pass of the guardrails is refused, and why."""
     found = passed(worker)
-    return [f"{f.path}: {f.detail}" for f in found if f.standing is Standing.REFUSED]
+    return [f"{f.path}: {f.detail}" for f in found if f.standing is GuardrailState.REFUSED]
 
 
 def passed(worker: workers.HeldWorker) -> list[Finding]:
@@ -115,7 +115,7 @@ def passed(worker: workers.HeldWorker) -> list[Finding]:
     return [
         f
         for f in found
-        if not (f.namespace and f.standing is Standing.REFUSED and f.wanted is None)
+        if not (f.namespace and f.standing is GuardrailState.REFUSED and f.wanted is None)
     ]
 
 
@@ -139,7 +139,7 @@ def test_observe_manifest_is_enough_to_plan_and_grants_no_write(site: Site) -> N
     assert site.lacks() == []
     assert eventually(lambda: run_cycle(site.cluster.pk).number)
     worker = workers.held_of(site.cluster, on_change=lambda: None)
-    assert guard(site.cluster, worker.link).count(Standing.MISSING)
+    assert guard(site.cluster, worker.link).count(GuardrailState.MISSING)
     with pytest.raises(ApiError) as refused:
         worker.link.client.create("/api/v1/namespaces", {"metadata": {"name": "x"}})
     assert refused.value.status == 403
@@ -172,7 +172,7 @@ def test_enforce_manifest_is_enough_to_guard_admit_and_tell(site: Site) -> None:
     worker = workers.held_of(site.cluster, on_change=lambda: None)
 
     def out_of_step() -> list[str]:
-        return [f.detail for f in passed(worker) if f.standing != Standing.IN_STEP]
+        return [f.detail for f in passed(worker) if f.standing != GuardrailState.IN_STEP]
 
     # New rights take a moment to be known.
     eventually(lambda: not out_of_step(), seen=lambda: str(out_of_step()))

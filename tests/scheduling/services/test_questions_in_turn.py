@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from scheduling.models import Cluster
 from scheduling.services.explain import reading
-from scheduling.services.explain.reading import QuestionTurn, ReplacedError
+from scheduling.services.explain.reading import QuestionTurn, Reading, ReplacedError
 
 
 @pytest.fixture
@@ -86,3 +88,49 @@ def test_questions_that_stand_by_themselves_replace_none(
         done = next(one for one in others if one.done())
         others.remove(done)
         turn.leave("", done.result())
+
+
+def test_who_came_first_is_planned_first(
+    pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "BUSY_S", 60.0)
+    turn, planned = QuestionTurn(), []
+
+    def ask(asker: str) -> None:
+        question = turn.take(asker)
+        planned.append(asker)
+        turn.leave(asker, question)
+
+    first = turn.take("")
+    people = ["ann", "bob", "cem", "dee"]
+    asked = []
+    for person in people:
+        asked.append(pool.submit(ask, person))
+        until(lambda person=person: waiting(turn, person))
+    turn.leave("", first)
+    for one in asked:
+        one.result(10)
+
+    assert planned == people
+
+
+class Unread(Reading):
+    """As read from a cluster without anything."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.read_at, self.revision = time.monotonic(), cluster.revision
+        self.fault, self.queue_of = None, {}
+
+
+def test_reading_answers_all_who_asked_before_it_whatever_has_changed_since(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reading, "Reading", Unread)
+    readings, cluster = reading._Readings(), Cluster(revision=1)
+    asked_at = time.monotonic()
+    first = readings.get(cluster, "", asked_at)
+    assert readings.get(cluster, "", time.monotonic()) is first
+    cluster.revision = 2
+
+    assert readings.get(cluster, "", asked_at) is first
+    assert readings.get(cluster, "", time.monotonic()) is not first

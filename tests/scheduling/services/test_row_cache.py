@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db.models import QuerySet
+from django.utils import timezone
 
-from scheduling.models import Cluster, Queue
+from scheduling.models import Cluster, Queue, Quota
 from scheduling.services.tables.row_cache import RowCache
 from tests.scheduling.kube import policy
 
@@ -18,17 +20,22 @@ def cluster(db: None) -> Cluster:
 
 
 Read = Callable[[RowCache, Cluster], tuple[Queue, ...]]
-
-
-def read_anew(held: RowCache, cluster: Cluster) -> tuple[Queue, ...]:
-    return held.rows("queues", Queue.objects.filter(cluster=cluster))
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
 
 
 def read_steadily(held: RowCache, cluster: Cluster) -> tuple[Queue, ...]:
     return held.steady("queues", cluster.pk, lambda: Queue.objects.filter(cluster=cluster))
 
 
-@pytest.fixture(params=[read_anew, read_steadily])
+def read_for_a_time(held: RowCache, cluster: Cluster) -> tuple[Queue, ...]:
+    def planned_before(at: datetime) -> QuerySet[Queue]:
+        return Queue.objects.filter(cluster=cluster).exclude(cluster__planned_at__gt=at)
+
+    return held.steady_at("queues", cluster.pk, timezone.now(), planned_before)
+
+
+@pytest.fixture(params=[read_steadily, read_for_a_time])
 def read(request: pytest.FixtureRequest) -> Read:
     found: Read = request.param
     return found
@@ -93,7 +100,35 @@ def test_change_is_seen_by_the_next_reading(
 def test_queries_of_two_names_are_told_apart(cluster: Cluster, read: Read) -> None:
     held = RowCache()
     everybody = read(held, cluster)
-    (one,) = held.rows("one", Queue.objects.filter(name="research"))
+    (one,) = held.steady("one", None, lambda: Queue.objects.filter(name="research"))
 
     assert one.name == "research"
     assert read(held, cluster) is everybody
+
+
+@pytest.mark.parametrize(("hours", "nominal"), [(0, [4000]), (1, [8000]), (2, [])])
+def test_query_of_a_time_reads_what_holds_then(
+    cluster: Cluster, hours: int, nominal: list[int]
+) -> None:
+    held, place = RowCache(), Quota.objects.filter(queue__cluster=cluster).first()
+    assert place
+    Quota.objects.all().delete()
+    for since, gpus in ((NOON, 4000), (NOON + HOUR, 8000)):
+        Quota.objects.create(
+            queue=place.queue, gpu_class=place.gpu_class, nominal_gpus=gpus,
+            effective_from=since, effective_until=since + HOUR,
+        )  # fmt: skip
+
+    def read_at(at: datetime) -> list[int]:
+        return [q.nominal_gpus for q in held.steady_at("quotas", None, at, Quota.objects.in_force)]
+
+    assert read_at(NOON) == [4000]
+    assert read_at(NOON + hours * HOUR) == nominal
+
+
+def test_what_is_made_of_equal_values_is_made_once() -> None:
+    held = RowCache()
+    first = held.once("sum", (1, 2), lambda: [3])
+
+    assert held.once("sum", (1, 2), lambda: [0]) is first
+    assert held.once("sum", (1, 3), lambda: [4]) == [4]

@@ -156,6 +156,30 @@ def test_figures_of_a_day_count_what_happened_on_it(cluster: Cluster) -> None:
     assert work.failed_gpu_s == 4 * 3600
 
 
+def test_work_that_was_put_back_to_wait_keeps_its_start_evictions_and_use(cluster: Cluster) -> None:
+    work = live(cluster, T0 + HOUR, None, wait=HOUR / 2)
+    l4, h100 = (cluster.gpu_classes.get(name=name) for name in ("l4", "h100"))
+    Transition.objects.filter(workload=work).update(gpu_class=h100)
+    at = T0 + 2 * HOUR
+    Transition.objects.create(workload=work, at=at, to_state=State.REQUEUED, gpus=0)
+    Eviction.objects.create(
+        workload=work, at=at, rule=EvictionRule.RECLAIM, queue=work.queue, gpu_class=h100,
+        gpus=work.gpus, lost_gpu_s=90,
+    )  # fmt: skip
+    GpuUse.objects.create(
+        workload=work, gpu_class=h100, start=T0 + HOUR, gpu_s=600, active_gpu_s=400
+    )
+    told = [between(all_of(cluster), (T0, T0 + DAY))]
+    for now in (None, l4):
+        work.gpu_class = now
+        work.save(update_fields=["gpu_class"])
+        told.append(between(all_of(cluster), (T0, T0 + DAY)))
+    assert told[1] == told[0]
+    assert [(kin.gpu_class, work.evictions, work.lost_gpu_s) for kin, work in told[2].items()] == [
+        (h100.pk, 1, 90), (l4.pk, 0, 0),
+    ]  # fmt: skip
+
+
 def test_work_that_never_ran_is_no_completion(cluster: Cluster) -> None:
     make_workload(
         cluster.queues.get(name="vision"), state=State.FINISHED, outcome=Outcome.CANCELLED,

@@ -11,6 +11,7 @@ from scheduling.cluster.vocabulary import labels
 from scheduling.models import Cluster, PriorityClass, Queue, State
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.tables.row_cache import RowCache
 from scheduling.services.workloads import submit as workloads
 from scheduling.services.workloads.manifest import build_job_manifest
 from tests.scheduling.kube import World
@@ -224,14 +225,14 @@ def test_priority_class_that_who_sets_it_may_not_have_is_refused(
     workloads.set_priority_class(world.row("w1"), name="urgent", user="ann")
 
 
-def helper_and_ann(cluster: Cluster) -> ServiceClasses:
+def helper_and_ann(cluster: Cluster, unchanged: RowCache) -> ServiceClasses:
     """``ann`` may have every class, ``helper`` train alone."""
     every = ServiceClass("ann", "research", "t", "p")
     train = ServiceClass("helper", "research", "t", "q", priority_classes=frozenset({"train"}))
     return ServiceClasses((every, train), frozenset({"research"}))
 
 
-def only_train(cluster: Cluster) -> ServiceClasses:
+def only_train(cluster: Cluster, unchanged: RowCache) -> ServiceClasses:
     nobody = ServiceClass("", "research", "t", "p", priority_classes=frozenset({"train"}))
     return ServiceClasses((nobody,), frozenset({"research"}))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scheduling.engine import MILLI, Action, Members, Policy, Queue, Reason, Role, Workload
 from scheduling.simulation.loop.lives import live_submissions
 from scheduling.simulation.run.jobs import Submission
-from tests.scheduling.engine.worlds import in_parts
+from tests.scheduling.engine.odd_worlds import in_parts
 from workshop.simulator.options import SimulatorOptions
 from workshop.simulator.replay import EngineRun, lived_replay
 from workshop.simulator.simulator import simulate

@@ -18,12 +18,12 @@ def main() -> int:
     import django
 
     django.setup()
-    from scheduling.services.worker.children import Family, Part
+    from scheduling.services.worker.children import ChildPart, Family
     from scheduling.services.worker.parts import load, parts
 
     load()
     said: list[int] = []
-    ready = Part("ready", say_ready, is_wanted=lambda: not said, gone=said.append)
+    ready = ChildPart("ready", say_ready, is_wanted=lambda: not said, gone=said.append)
     return Family([*parts(), ready]).run()
 
 

@@ -83,7 +83,7 @@ class Teller:
             kind = ForecastKind.of(work.requested_gpus / MILLI, first=name not in self._by_name)
             band = correction.correct(raw, kind)
             fresh = name in moment.waiting and not _started_by(work, now)
-            if fresh and not why_not(work, band, known.ended):
+            if fresh and not why_not(work, band, raw, known.ended):
                 self._note(name, work, raw, band, now)
 
     def _note(self, name: str, work: Workload, raw: Band, band: Band, now: datetime) -> None:

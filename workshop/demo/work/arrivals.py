@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scheduling.models import MILLI, Cluster, GpuClass, Queue
 from scheduling.services.workloads.manifest import build_job_manifest
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.traces import Fault, Trace, TraceError, TraceJob, gang
+from scheduling.simulation.traces import Trace, TraceError, TraceFault, TraceJob, gang
 from workshop.demo.work.uses import notes_of
 from workshop.simulator.partition import nominal_gpus, static_nodes
 from workshop.simulator.recordings import read_recorded
@@ -187,7 +187,7 @@ def _midnight(path: Path, trace: Trace, day: date) -> datetime:
     if begin <= start <= last:
         return start
     days = f"a day from {begin.date()} to {last.date()}"
-    raise TraceError([Fault(str(path), 0, str(day), days)])
+    raise TraceError([TraceFault(str(path), 0, str(day), days)])
 
 
 def _from(trace: Trace, begin: datetime) -> Trace:

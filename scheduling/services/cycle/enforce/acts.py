@@ -6,6 +6,7 @@ and on a settled cluster none.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -49,31 +50,9 @@ def phases_of(
     """Acts in the order they are to be done (corrections, room made, room taken), and words; fewer of
     these when ``hurried``."""
     adapters = {a.kind: a for a in ADAPTERS}
-    corrections = [
-        act
-        for observed in scene.restless
-        if not is_as_it_should_be(observed)
-        and observed.uid not in scene.under_way
-        and (act := _correction(observed, adapters[observed.kind], scene)) is not None
-    ]
+    corrections = _corrections(scene, adapters)
     corrected = {act.target.key for act in corrections}
-    leaving: list[Act] = []
-    arriving: list[Act] = []
-    for decision in scene.plan.acts:
-        observed = scene.find_idle(decision.workload)
-        if observed is None or decision.workload in corrected:
-            continue
-        adapter = adapters[observed.kind]
-        if decision.action is m.Action.MOVE and observed.parts:
-            continue  # Nobody would make deleted pods again just because they were moved.
-        if decision.action in (m.Action.EVICT, m.Action.MOVE):
-            leaving.append(_eviction(decision, observed, adapter, scene))
-        elif decision.action is m.Action.SHRINK:
-            leaving.append(_resize(decision, observed, adapter, scene))
-        elif decision.action is m.Action.GROW:
-            arriving.append(_resize(decision, observed, adapter, scene))
-        elif decision.action is m.Action.ADMIT:
-            arriving.append(_admission(decision, observed, adapter, scene))
+    leaving, arriving = _acts_of_plan(scene, adapters, corrected)
     acted = corrected | {act.target.key for act in (*leaving, *arriving)}
     others = (o for o in scene.restless if o.key not in acted and o.uid not in scene.under_way)
     arriving += restorations(others, adapters, scene.known, scene.resource_names, scene.picture)
@@ -92,6 +71,41 @@ def phases_of(
         [p for act in phase for p in parts_of(act)] for phase in (corrections, leaving, arriving)
     ]
     return phases, said
+
+
+def _corrections(scene: Scene, adapters: Mapping[str, Adapter]) -> list[Act]:
+    """For what is not as the plans before left it."""
+    return [
+        act
+        for observed in scene.restless
+        if not is_as_it_should_be(observed)
+        and observed.uid not in scene.under_way
+        and (act := _correction(observed, adapters[observed.kind], scene)) is not None
+    ]
+
+
+def _acts_of_plan(
+    scene: Scene, adapters: Mapping[str, Adapter], corrected: Set[str]
+) -> tuple[list[Act], list[Act]]:
+    """What makes room and what takes it by this plan; of what is ``corrected`` neither."""
+    leaving: list[Act] = []
+    arriving: list[Act] = []
+    for decision in scene.plan.acts:
+        observed = scene.find_idle(decision.workload)
+        if observed is None or decision.workload in corrected:
+            continue
+        adapter = adapters[observed.kind]
+        if decision.action is m.Action.MOVE and observed.parts:
+            continue  # Nobody would make deleted pods again just because they were moved.
+        if decision.action in (m.Action.EVICT, m.Action.MOVE):
+            leaving.append(_eviction(decision, observed, adapter, scene))
+        elif decision.action is m.Action.SHRINK:
+            leaving.append(_resize(decision, observed, adapter, scene))
+        elif decision.action is m.Action.GROW:
+            arriving.append(_resize(decision, observed, adapter, scene))
+        elif decision.action is m.Action.ADMIT:
+            arriving.append(_admission(decision, observed, adapter, scene))
+    return leaving, arriving
 
 
 def parts_of(act: Act) -> list[Act]:

@@ -33,7 +33,7 @@ from scheduling.services.cycle.project.steps import (
 from scheduling.services.ledger.claims import remembered
 from scheduling.services.ledger.evictions import eviction_of
 from scheduling.services.queues.rows import PolicyRows
-from scheduling.services.snapshot.departures import Heir, Heirs, orphans_stay, sentence, stays
+from scheduling.services.snapshot.departures import orphans_stay, sentence, stays
 from scheduling.services.snapshot.obstacles import Obstacle, Refusals, forbidden, may_be_blocked
 from scheduling.services.snapshot.situations import (
     Situation,
@@ -99,17 +99,10 @@ class Projection:
         self.restless = list(compress(shown, map(is_not, quiet, shown)))
         self._recall_finished(picture, changes, now)
         for observed in self.restless:
-            row = self.rows.get(observed.uid)
-            if row is None and observed.uid in self._finished:
+            if observed.uid in self._finished and observed.uid not in self.rows:
                 known[observed.uid] = WorkloadFacts(Situation.DONE)
                 continue
-            situation = judge(
-                observed, row.state if row else None, enforce=enforce, newcomer=self.newcomer
-            )
-            if row is None:
-                row = self.rows[observed.uid] = self._make(observed, changes)
-            if observed.checkpointed != row.checkpointed_at:
-                self._habits.hear(row, observed.checkpointed, now)
+            row, situation = self._see(observed, changes, now, enforce=enforce)
             self._copy(row, observed, situation, rows, changes)
             moves.append((row, observed, way_to(row, observed, situation)))
             if situation is Situation.HOLDING:
@@ -131,6 +124,20 @@ class Projection:
         changes.habits = self._habits.changed()
         self.newcomer = False
         return changes, known
+
+    def _see(
+        self, observed: Sighting, changes: Changes, now: datetime, *, enforce: bool
+    ) -> tuple[Workload, Situation]:
+        """The row of ``observed``, made where there is none yet, and how it stands by that of before."""
+        row = self.rows.get(observed.uid)
+        situation = judge(
+            observed, row.state if row else None, enforce=enforce, newcomer=self.newcomer
+        )
+        if row is None:
+            row = self.rows[observed.uid] = self._make(observed, changes)
+        if observed.checkpointed != row.checkpointed_at:
+            self._habits.hear(row, observed.checkpointed, now)
+        return row, situation
 
     def _note(
         self,
@@ -324,14 +331,6 @@ class Projection:
         left = {orphans.uid for orphans in picture.orphans}
         gone = self.rows.keys() - picture.by_uid.keys() - picture.unreadable.keys() - left
         return [self.rows[uid] for uid in self.rows if uid in gone]
-
-    def heirs(self, picture: Picture) -> Heirs:
-        """Whom pods of objects that are gone count for, as far as their rows are there."""
-        return {
-            orphans.uid: Heir(row.queue_label, row.user)
-            for orphans in picture.orphans
-            if (row := self.rows.get(orphans.uid)) is not None
-        }
 
     def _tell_lingering(
         self, picture: Picture, known: Mapping[str, WorkloadFacts], changes: Changes, now: datetime

@@ -18,7 +18,7 @@ HOUR_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class StudyFigure:
     """``unit``: "wait" seconds shown as h:min, "%", "", "GPU-hours" or "money"."""
 
     key: str
@@ -30,13 +30,13 @@ class Figure:
 
 
 FIGURES = (
-    Figure("avg_wait_s", "Average wait", "wait"),
-    Figure("p90_wait_s", "P90 wait", "wait"),
-    Figure("utilization_pct", "Utilization", "%", lower_is_better=False),
-    Figure("unfair_pct", "Unfair jobs", "%"),
-    Figure("evictions", "Evictions", ""),
-    Figure("lost_gpu_hours", "Lost", "GPU-hours"),
-    Figure("cost", "Cost of what was held", "money", drawn=False),
+    StudyFigure("avg_wait_s", "Average wait", "wait"),
+    StudyFigure("p90_wait_s", "P90 wait", "wait"),
+    StudyFigure("utilization_pct", "Utilization", "%", lower_is_better=False),
+    StudyFigure("unfair_pct", "Unfair jobs", "%"),
+    StudyFigure("evictions", "Evictions", ""),
+    StudyFigure("lost_gpu_hours", "Lost", "GPU-hours"),
+    StudyFigure("cost", "Cost of what was held", "money", drawn=False),
 )
 """Each compared with A; the promise kept is what unfair jobs leave of 100 %."""
 BY_QUEUE = (

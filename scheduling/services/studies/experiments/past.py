@@ -43,7 +43,7 @@ class Days:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class StudiedPast:
     """``source`` and ``basis`` say whence work and world are; ``recorded`` what really came."""
 
     world: m.Snapshot
@@ -101,7 +101,7 @@ def _most_of(trace: Trace, first: datetime, last: datetime, warm_up: timedelta) 
 
 def taken_from_past(
     cluster: Cluster, today: m.Snapshot, days: Days, *, of_today: bool = False
-) -> Past:
+) -> StudiedPast:
     """In the world of the period, or today's. Raises ServiceError for a period without work, or with too
     much."""
     world, basis = (
@@ -111,10 +111,10 @@ def taken_from_past(
     )
     period = periods.read_past(cluster, world, days.begin, days.end, days.warm_up)
     recorded = periods.recorded(cluster, days.begin, days.end)
-    return Past(world, period, {"kind": "ledger"}, basis, recorded)
+    return StudiedPast(world, period, {"kind": "ledger"}, basis, recorded)
 
 
-def taken_from_trace(today: m.Snapshot, trace: Trace, name: str, days: Days) -> Past:
+def taken_from_trace(today: m.Snapshot, trace: Trace, name: str, days: Days) -> StudiedPast:
     """The same of a trace, in today's world."""
     world, basis = worlds.of_today(today)
     period, how = period_of_trace(
@@ -128,7 +128,7 @@ def taken_from_trace(today: m.Snapshot, trace: Trace, name: str, days: Days) -> 
         "first": trace.origin.isoformat(),
         "last": trace.submitted_at(len(trace) - 1).isoformat(),
     }
-    return Past(world, period, {**span, **how}, basis, {})
+    return StudiedPast(world, period, {**span, **how}, basis, {})
 
 
 def priority_of(world: m.Snapshot) -> str:

@@ -18,6 +18,7 @@ from django.db import transaction
 from scheduling.models import Cluster, Quota, Study, StudyState, Variant
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
+from scheduling.services.lists import few
 from scheduling.services.queues.knobs import BY_FIELD
 from scheduling.services.studies.experiments.results import FigureRow, Results, Verdict
 from scheduling.services.studies.experiments.variants import kinds_changed
@@ -148,9 +149,7 @@ def _pays(found: Results, row: FigureRow) -> str:
     ]
     if not longer:
         return ""
-    names = ", ".join(longer[:NAMED]) + (
-        f" and {len(longer) - NAMED} more" if len(longer) > NAMED else ""
-    )
+    names = few(longer, NAMED)
     if row.keys(Verdict.BETTER):
         return f"The gain over all is paid for by longer waits in {names}."
     return f"Longer waits by more than noise in {names}."

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduling.models import Result, Study, Variant
-from scheduling.services.studies.experiments.figures import FIGURES, Figure
+from scheduling.services.studies.experiments.figures import FIGURES, StudyFigure
 from scheduling.services.studies.kinds import EXPERIMENTS
 from scheduling.simulation.replications import LEAST, Difference, Verdict, compare
 
@@ -38,7 +38,7 @@ class Cell:
     """A figure of a variant: its mean, and how it differs from A. ``difference`` is None of A itself, and
     where too few replays are done of both."""
 
-    figure: Figure
+    figure: StudyFigure
     mean: float | None
     difference: Difference | None
 
@@ -138,7 +138,9 @@ def _row(variant: Variant, mine: Lives, base: Lives, comparisons: int) -> Figure
     )
 
 
-def _cell(figure: Figure, variant: Variant, mine: Lives, base: Lives, comparisons: int) -> Cell:
+def _cell(
+    figure: StudyFigure, variant: Variant, mine: Lives, base: Lives, comparisons: int
+) -> Cell:
     own = [one.figures[figure.key] for one in mine.values()]
     mean = sum(own) / len(own) if own else None
     pairs = sorted(mine.keys() & base.keys())
@@ -254,13 +256,19 @@ def _variant_document(row: FigureRow) -> Json:
     }
 
 
+def _figure(value: float) -> float:
+    """To four digits. Means of such figures often lie between two: the last bits of a sum, in which versions
+    of Python differ, decide none."""
+    return round(round(value, 9), 4)
+
+
 def _cell_document(cell: Cell) -> Json:
     """Of fewer replays than are judged no difference is told."""
     difference = cell.difference if cell.verdict != Verdict.TOO_FEW else None
     return {
-        "mean": None if cell.mean is None else round(cell.mean, 4),
-        "difference": round(difference.mean, 4) if difference else None,
-        "half": round(difference.half, 4) if difference and difference.half is not None else None,
+        "mean": None if cell.mean is None else _figure(cell.mean),
+        "difference": _figure(difference.mean) if difference else None,
+        "half": _figure(difference.half) if difference and difference.half is not None else None,
         "verdict": cell.verdict,
     }
 
@@ -268,9 +276,9 @@ def _cell_document(cell: Cell) -> Json:
 def _queue_document(cell: QueueCell) -> Json:
     return {
         "letter": cell.letter,
-        "multiple": round(cell.multiple, 4),
-        "low": round(cell.low, 4),
-        "high": round(cell.high, 4),
+        "multiple": _figure(cell.multiple),
+        "low": _figure(cell.low),
+        "high": _figure(cell.high),
         "verdict": cell.verdict,
-        **{key: round(value, 4) for key, value in cell.figures.items()},
+        **{key: _figure(value) for key, value in cell.figures.items()},
     }

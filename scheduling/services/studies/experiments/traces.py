@@ -14,7 +14,7 @@ from django.conf import settings
 
 from scheduling.services.errors import ServiceError
 from scheduling.simulation.traces import ENDINGS, Trace, TraceError, read_trace
-from scheduling.simulation.traces.model import Fault
+from scheduling.simulation.traces.model import TraceFault
 
 SENT_AS = ENDINGS
 """What the name of a file that is sent ends in."""
@@ -123,7 +123,7 @@ def _read(file: Path, told_as: str = "") -> Trace:
     return trace
 
 
-def _fault_in_words(fault: Fault) -> str:
+def _fault_in_words(fault: TraceFault) -> str:
     return str(fault)[:200]
 
 

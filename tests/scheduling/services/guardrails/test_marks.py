@@ -9,7 +9,7 @@ import pytest
 
 from scheduling.cluster.connection.client import ApiError, Client, Person
 from scheduling.cluster.guardrails.marks import PROTECTED
-from scheduling.models import Queue, Standing, State
+from scheduling.models import GuardrailState, Queue, State
 from tests.scheduling.kube import eventually
 from tests.scheduling.manifests import deployment
 from tests.scheduling.operators import adapter_of
@@ -177,5 +177,5 @@ def test_policy_that_would_lock_weir_out_is_not_made(
     monkeypatch.setattr(Client, "request", denied)
     found = [f for f in guarded().findings if f.name == "weir-marks"]
 
-    assert {f.standing for f in found} == {Standing.REFUSED}
+    assert {f.standing for f in found} == {GuardrailState.REFUSED}
     assert "Apply docker/kubernetes/enforce.yaml anew." in found[0].detail

@@ -8,7 +8,15 @@ import pytest
 
 from scheduling.cluster.connection.client import ApiError, Client, NotFoundError, configuration_of
 from scheduling.cluster.vocabulary.quantities import milli
-from scheduling.models import Cluster, ClusterMode, Guardrail, PriorityClass, Queue, Quota, Standing
+from scheduling.models import (
+    Cluster,
+    ClusterMode,
+    Guardrail,
+    GuardrailState,
+    PriorityClass,
+    Queue,
+    Quota,
+)
 from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.kube import World, eventually
 from tests.scheduling.operators import adapter_of
@@ -20,7 +28,7 @@ from .lab import CLASSES, Lab, Pass, job, observe, standing
 def test_first_pass_makes_everything(lab: Lab, guarded: Pass) -> None:
     result = guarded()
 
-    assert result.count(Standing.IN_STEP) == len(result.findings) == Guardrail.objects.count()
+    assert result.count(GuardrailState.IN_STEP) == len(result.findings) == Guardrail.objects.count()
     assert lab.hard_gpus() == {"requests.nvidia.com/gpu": "12"}
     assert lab.kube.get(lab.limit_range)["spec"]["limits"][0]["type"] == "Container"
     assert lab.kube.get(lab.binding)["subjects"][0]["name"] == "lab-people"
@@ -50,7 +58,7 @@ def test_observe_mode_writes_nothing_and_shows_what_is_missing(
     mine = Guardrail.objects.filter(name=lab.namespace) | Guardrail.objects.filter(
         name=lab.priority
     )
-    assert [g.standing for g in mine] == [Standing.MISSING] * 2
+    assert [g.standing for g in mine] == [GuardrailState.MISSING] * 2
 
 
 @pytest.mark.bare
@@ -81,7 +89,7 @@ def test_drift_in_observe_mode_is_shown_by_field(lab: Lab, guarded: Pass) -> Non
     guarded()
 
     quota = standing("ResourceQuota")
-    assert quota.standing == Standing.DRIFTED
+    assert quota.standing == GuardrailState.DRIFTED
     assert quota.fields == ["spec.hard.requests.nvidia.com/gpu"]
     assert lab.hard_gpus() == {"requests.nvidia.com/gpu": "99"}
 
@@ -170,7 +178,7 @@ def test_namespace_no_longer_wanted_is_given_back_not_deleted(lab: Lab, guarded:
     assert "deletionTimestamp" not in namespace["metadata"]
     with pytest.raises(NotFoundError):
         lab.kube.get(lab.binding)
-    assert guarded().count(Standing.UNWANTED) == 0
+    assert guarded().count(GuardrailState.UNWANTED) == 0
 
 
 def test_unwanted_is_shown_in_observe_mode(lab: Lab, guarded: Pass) -> None:
@@ -179,13 +187,15 @@ def test_unwanted_is_shown_in_observe_mode(lab: Lab, guarded: Pass) -> None:
     PriorityClass.objects.all().delete()
     guarded()
 
-    assert standing("PriorityClass").standing == Standing.UNWANTED
+    assert standing("PriorityClass").standing == GuardrailState.UNWANTED
     assert lab.kube.get(lab.priority_class)["value"] == 50
 
 
-@pytest.mark.parametrize(("value", "expected"), [(50, Standing.IN_STEP), (10, Standing.REFUSED)])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(50, GuardrailState.IN_STEP), (10, GuardrailState.REFUSED)]
+)
 def test_priority_class_of_others_stays_theirs(
-    lab: Lab, guarded: Pass, value: int, expected: Standing
+    lab: Lab, guarded: Pass, value: int, expected: GuardrailState
 ) -> None:
     body = {"metadata": {"name": lab.priority}, "value": value}
     lab.kube.create(CLASSES, body)
@@ -208,10 +218,10 @@ def test_quota_named_as_ours_but_written_by_others_is_reported(lab: Lab, guarded
     guarded()
 
     quota = standing("ResourceQuota")
-    assert quota.standing == Standing.REFUSED
+    assert quota.standing == GuardrailState.REFUSED
     assert '"somebody"' in quota.detail
     bound = Guardrail.objects.filter(kind="RoleBinding")
-    assert {found.standing for found in bound} == {Standing.IN_STEP}
+    assert {found.standing for found in bound} == {GuardrailState.IN_STEP}
 
 
 @pytest.mark.bare

@@ -106,6 +106,17 @@ def test_sum_that_breaks_later_names_the_moment(cluster, research):
     save(research, cell("speech", 16), effective_until=later)
 
 
+def test_sum_of_an_edit_that_begins_later_names_the_moment(cluster, research):
+    """The grid shows figures of now, which may add up."""
+    later = NOW + timedelta(days=10)
+
+    (fault,) = faults(research, cell("language", 40), effective_from=later)
+
+    assert fault.sentence == (
+        "research was given 64 and its queues would hold 68 from 2026-11-29 09:42 UTC."
+    )
+
+
 def test_excess_that_stood_before_may_be_lessened(cluster, research):
     Quota.objects.filter(queue__name="vision", gpu_class__name=H100).update(nominal_gpus=30_000)
 

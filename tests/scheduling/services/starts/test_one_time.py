@@ -10,7 +10,7 @@ from portal.selectors import history
 from scheduling.cluster.vocabulary import labels
 from scheduling.engine import model as m
 from scheduling.models import (
-    Change,
+    ForecastChange,
     ForecastOutcome,
     ForecastRun,
     PriorityClass,
@@ -102,14 +102,14 @@ def test_passes_write_down_what_was_told_and_why_it_is_told_no_longer(
     refresh.refresh(reserved.cluster)
     work = reserved.row("wide")
     (first,) = work.told_starts.all()
-    assert first.change == Change.FIRST
+    assert first.change == ForecastChange.FIRST
     assert first.p50_at == said_of(work).p50
 
     reserved.edit("wide", {"metadata": {"annotations": {labels.HOLD: labels.ON_HOLD}}})
     reserved.cycles_until(lambda: reserved.row("wide").held)
     refresh.refresh(reserved.cluster)
     lost = work.told_starts.last()
-    assert (lost.change, lost.breaks, lost.note) == (Change.LOST, True, refresh.NOT_BY_TIME)
+    assert (lost.change, lost.breaks, lost.note) == (ForecastChange.LOST, True, refresh.NOT_BY_TIME)
     assert said_of(reserved.row("wide")).p90 is None
 
 
@@ -120,7 +120,7 @@ def test_reservation_tells_by_when_where_no_forecast_does_and_its_loss_is_told_w
     refresh.refresh(reserved.cluster)
     work = reserved.row("wide")
     (first,) = work.told_starts.all()
-    assert (first.change, first.p50_at, first.p90_at) == (Change.FIRST, None, work.until)
+    assert (first.change, first.p50_at, first.p90_at) == (ForecastChange.FIRST, None, work.until)
     assert said_of(work).why_not == refresh.TOO_YOUNG
 
     PriorityClass.objects.create(name="urgent", value=90)
@@ -129,7 +129,7 @@ def test_reservation_tells_by_when_where_no_forecast_does_and_its_loss_is_told_w
     refresh.refresh(reserved.cluster)
     lost = work.told_starts.last()
     why = headline(reserved.row("wide").reason).lower()
-    assert (lost.change, lost.breaks) == (Change.LOST, True)
+    assert (lost.change, lost.breaks) == (ForecastChange.LOST, True)
     assert lost.note == f"No nodes are kept for it any longer: {why}."
 
 
@@ -142,9 +142,9 @@ def keep(work, in_, at):
 @pytest.mark.parametrize(
     ("in_", "changes"),
     [
-        (65 * MINUTE, [Change.FIRST]),
-        (3 * HOUR, [Change.FIRST, Change.LATER]),
-        (20 * MINUTE, [Change.FIRST, Change.SOONER]),
+        (65 * MINUTE, [ForecastChange.FIRST]),
+        (3 * HOUR, [ForecastChange.FIRST, ForecastChange.LATER]),
+        (20 * MINUTE, [ForecastChange.FIRST, ForecastChange.SOONER]),
     ],
 )
 def test_reservation_that_moves_by_more_than_a_little_is_on_record(work, in_, changes) -> None:
@@ -152,7 +152,7 @@ def test_reservation_that_moves_by_more_than_a_little_is_on_record(work, in_, ch
     keep(work, in_, NOW)
     rows = list(work.told_starts.all())
     assert [row.change for row in rows] == changes
-    assert [row.breaks for row in rows] == [row.change == Change.LATER for row in rows]
+    assert [row.breaks for row in rows] == [row.change == ForecastChange.LATER for row in rows]
 
 
 def test_forecast_goes_before_the_reservation(work) -> None:
@@ -175,6 +175,27 @@ def test_band_that_is_too_wide_to_be_told_is_kept_to_learn_from(
     assert not ForecastOutcome.objects.filter(WAS_TOLD)
 
 
+def test_band_without_width_hours_ahead_is_not_told_but_learned_from(
+    reserved: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refresh, "KNOWN_RUNS", 0)
+    monkeypatch.setattr(refresh.Correction, "correct", lambda *_: Band(1e5, 1e5))
+    refresh.refresh(reserved.cluster)
+    found = StartForecast.objects.get()
+    assert (found.p50_at, found.p90_at, found.why_not) == (None, None, refresh.NO_END)
+    assert ForecastOutcome.objects.get().p90_s == 1e5
+    assert not ForecastOutcome.objects.filter(WAS_TOLD)
+
+
+def test_band_without_width_within_the_hour_is_told() -> None:
+    assert not refresh.too_vague(Band(31.0, 31.0), Band(10.0, 60.0), refresh.KNOWN_RUNS)
+
+
+@pytest.mark.parametrize(("raw", "why_not"), [((7200, 7200), ""), ((3600, 5400), refresh.NO_END)])
+def test_futures_that_agree_are_told_while_a_width_that_was_lost_is_not(raw, why_not) -> None:
+    assert refresh.too_vague(Band(7200.0, 7200.0), Band(*raw), refresh.KNOWN_RUNS) == why_not
+
+
 def tell(work, in_, at, **more):
     row = StartForecast(workload=work, at=at, p50_at=at + in_, p90_at=at + 2 * in_, **more)
     record.note(work.cluster, [row], at)
@@ -188,10 +209,10 @@ def work():
 @pytest.mark.parametrize(
     ("in_", "after", "changes"),
     [
-        (2 * HOUR, HOUR, [Change.FIRST, Change.LATER]),
-        (HOUR, HOUR, [Change.FIRST, Change.LATER]),
-        (65 * MINUTE, 5 * MINUTE, [Change.FIRST]),
-        (20 * MINUTE, 5 * MINUTE, [Change.FIRST, Change.SOONER]),
+        (2 * HOUR, HOUR, [ForecastChange.FIRST, ForecastChange.LATER]),
+        (HOUR, HOUR, [ForecastChange.FIRST, ForecastChange.LATER]),
+        (65 * MINUTE, 5 * MINUTE, [ForecastChange.FIRST]),
+        (20 * MINUTE, 5 * MINUTE, [ForecastChange.FIRST, ForecastChange.SOONER]),
     ],
 )
 def test_record_has_what_changes_by_more_than_a_little(work, in_, after, changes) -> None:
@@ -212,7 +233,10 @@ def test_new_wait_begins_a_record_of_its_own(work) -> None:
     tell(work, HOUR, NOW)
     work.started_at = NOW + 2 * HOUR
     tell(work, 9 * HOUR, NOW + 3 * HOUR)
-    assert [row.change for row in work.told_starts.all()] == [Change.FIRST, Change.FIRST]
+    assert [row.change for row in work.told_starts.all()] == [
+        ForecastChange.FIRST,
+        ForecastChange.FIRST,
+    ]
 
 
 def test_record_of_a_long_wait_keeps_its_first_and_its_newest(work) -> None:

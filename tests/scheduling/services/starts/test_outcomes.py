@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from scheduling.models import MILLI, Cause, ForecastOutcome, State, Workload
+from scheduling.models import MILLI, ForecastOutcome, LateCause, State, Workload
 from scheduling.services.starts import accuracy, outcomes
 from scheduling.simulation.ahead.bands import Band
 from scheduling.simulation.ahead.correction import Correction
@@ -165,7 +165,7 @@ def test_later_arrivals_that_took_more_than_what_overran_are_the_cause(site):
     outcomes.settle(cluster)
     row.refresh_from_db()
     assert (row.cause, row.note) == (
-        Cause.MORE_ARRIVED, "Later arrivals took 80 GPU-hours before it started."
+        LateCause.MORE_ARRIVED, "Later arrivals took 80 GPU-hours before it started."
     )  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def test_runs_that_lasted_beyond_what_was_told_are_the_cause(site):
     row.refresh_from_db()
     # Until 1 hour ago, from 1.5 hours after it was told a day ago.
     assert (row.cause, row.note) == (
-        Cause.RUNS_LONGER, "Work that ran then held 43 GPU-hours past its P90 start."
+        LateCause.RUNS_LONGER, "Work that ran then held 43 GPU-hours past its P90 start."
     )  # fmt: skip
 
 
