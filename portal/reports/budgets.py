@@ -33,6 +33,7 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
 from scheduling.services.ledger.below import hours_below
 from scheduling.services.ledger.prices import PricePeriod, changes_of, cut
+from scheduling.services.queues.service_classes import is_within
 
 LEARNED = 30
 """Days of which the forecast is made."""
@@ -60,6 +61,10 @@ class Spending:
     days: Sequence[tuple[date, float]]
     ahead: Sequence[Ahead]
 
+    def covers(self, path: str) -> bool:
+        """Whether work of that queue is paid from it."""
+        return is_within(path, self.budget.queue.path)
+
     @property
     def amount(self) -> float:
         return float(self.budget.amount)
@@ -76,6 +81,11 @@ class Spending:
     def at_end(self) -> float | None:
         """P50 of what is spent by its end."""
         return self.amount - self.ahead[-1].p50 if self.ahead else None
+
+    @property
+    def a_day(self) -> float | None:
+        """What a day like the last ones costs."""
+        return (self.left - self.ahead[0].p50) if self.ahead else None
 
     @property
     def runs_out(self) -> date | None:

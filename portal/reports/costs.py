@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from django.db.models import Sum
@@ -15,8 +15,9 @@ from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
 from portal.reports.timelines import read as read_held
 from portal.reports.usage import Usage
-from portal.reports.work import gpu_seconds, hours_held
+from portal.reports.work import gpu_seconds, hours_held, used
 from scheduling.services.ledger.prices import PricePeriod
+from scheduling.services.ledger.singles import Kin
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def cells_of(scope: Scope, filters: ReportFilters, parts: Iterable[PricePeriod])
     found: dict[tuple[int, int], Costs] = defaultdict(Costs)
     for part in parts:
         within = replace(filters, start=part.start, end=part.end, preset="")
-        lost = _lost(scope, within)
+        lost = hours_held({kin: 3600 * hours for kin, hours in _lost(scope, within).items()})
         usages = _usages(scope, within)
         hours = hours_held(gpu_seconds(scope, filters, part.start, part.end))
         for key, gpu_hours in hours.items():
@@ -62,9 +63,26 @@ def cells_of(scope: Scope, filters: ReportFilters, parts: Iterable[PricePeriod])
     return {key: costs for key, costs in found.items() if costs.gpu_hours or costs.lost}
 
 
+def used_of_work(
+    scope: Scope, filters: ReportFilters, parts: Iterable[PricePeriod]
+) -> Iterator[tuple[Kin, float]]:
+    """Money of what each person's and type's work really used, less what it lost. What nobody measured of it
+    counts at the share of its queue and class."""
+    for part in parts:
+        within = replace(filters, start=part.start, end=part.end, preset="")
+        found = used(scope, filters, part.start, part.end)
+        lost, usages = _lost(scope, within), _usages(scope, within)
+        for kin, work in found.items():
+            key = kin.queue, kin.gpu_class
+            own = Usage(measured=work.measured_gpu_s, used=work.active_gpu_s)
+            usage = own if own.measured else usages.get(key) or Usage()
+            hours, price = work.held_gpu_s / 3600, part.prices[kin.gpu_class]
+            yield kin, _costs(scope, kin.gpu_class, hours, usage, lost.get(kin, 0.0), price).used
+
+
 def _usages(scope: Scope, filters: ReportFilters) -> Mapping[tuple[int, int], Usage]:
     if filters.by_work:
-        return read_held(scope, filters).queues
+        return scope.once(("usages", filters), lambda: read_held(scope, filters).queues)
     return samples.queue_usage(scope, filters, samples.best_resolution(scope, filters))
 
 
@@ -81,7 +99,13 @@ def _costs(
     return Costs(gpu_hours, measured, used * price, (sold - used - lost) * price, lost * price)
 
 
-def _lost(scope: Scope, filters: ReportFilters) -> dict[tuple[int, int], float]:
+def _lost(scope: Scope, filters: ReportFilters) -> dict[Kin, float]:
+    """GPU-hours. One query, once a scope."""
+    return scope.once(("lost", filters), lambda: _read_lost(scope, filters))
+
+
+def _read_lost(scope: Scope, filters: ReportFilters) -> dict[Kin, float]:
     rows = evictions_in(scope, filters).filter(queue__in=list(scope.leaves)).order_by()
-    lost_s = rows.values_list("queue_id", "gpu_class_id").annotate(lost=Sum("lost_gpu_s"))
-    return {(queue, pk): lost / 3600 for queue, pk, lost in lost_s}
+    by = "queue_id", "gpu_class_id", "workload__user", "workload__type"
+    lost_s = rows.values_list(*by).annotate(lost=Sum("lost_gpu_s"))
+    return {Kin(*names): lost / 3600 for *names, lost in lost_s}

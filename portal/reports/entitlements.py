@@ -9,6 +9,7 @@ queue's nominal covers was nobody's, or of queues outside of the scope.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from portal.display.periods import HOUR_S, Floats, Periods, epochs
 from portal.display.spread import share
 from portal.reports.filters import OTHERS, OUTSIDE, ReportFilters
-from portal.reports.samples import best_resolution
+from portal.reports.samples import best_resolution, gpu_hours_of_shares, is_known
 from portal.reports.scope import Scope
 from scheduling.models import MILLI, Action, Decision, UsageSample, headline
 from scheduling.models.ledger import Resolution
@@ -104,6 +105,8 @@ class Entitlement:
     starved: tuple[Starvation, ...]
     spells: int
     chosen: QueueCourse | None
+    jain_before: float | None
+    """Of the range before; None where none is compared with, or it is not fully known."""
 
     @property
     def entitled(self) -> float:
@@ -180,7 +183,22 @@ def entitlement(scope: Scope, filters: ReportFilters) -> Entitlement | None:
         starved=_starved(scope, spells[:SPELLS]),
         spells=len(spells),
         chosen=_chosen(scope, cube, queues),
+        jain_before=_jain_before(scope, filters) if filters.compare else None,
     )
+
+
+def _jain_before(scope: Scope, filters: ReportFilters) -> float | None:
+    """Added up by the database: three queries."""
+    earlier = filters.before()
+    if not is_known(scope, earlier):
+        return None
+    usage = gpu_hours_of_shares(scope, earlier, best_resolution(scope, earlier))
+    weights = scope.unit.weights
+    sums: dict[int, Floats] = defaultdict(lambda: np.zeros(2))
+    for queue, pk, *hours in usage:
+        sums[queue] += weights[pk] * np.array(hours)
+    received, entitled = np.array(list(sums.values())).reshape(-1, 2).T
+    return jain(received, entitled)
 
 
 def _read(scope: Scope, filters: ReportFilters) -> _Cube | None:

@@ -12,6 +12,7 @@ from portal.accounts.models import User
 from portal.display.csv import Cell, Table
 from portal.reports.entitlements import Entitlement, entitlement
 from portal.reports.filters import ReportFilters
+from portal.reports.outages import Outage, outage_table, outages
 from portal.reports.scope import Scope, report_scope
 from portal.reports.timelines import workload_filter
 from portal.teams.access import visible_workloads
@@ -61,6 +62,7 @@ class FairnessReport:
     """Why those that are late were, in words, the most frequent first; they add up."""
     entitlement: Entitlement | None
     """None where nothing was sampled, or a user or type is asked for."""
+    down: tuple[Outage, ...]
 
     @property
     def ended(self) -> int:
@@ -79,7 +81,7 @@ class FairnessReport:
     def tables(self) -> tuple[Table, ...]:
         return (
             _queue_table(self), _late_table(self), _entitled_table(self), _lent_table(self),
-            _starved_table(self),
+            _starved_table(self), outage_table(self.down),
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
@@ -91,12 +93,13 @@ class FairnessReport:
             "ended_later_than_alone": self.late_all,
             "causes": dict(self.causes),
             "jain_of_received_over_entitled": self.entitlement.jain if self.entitlement else None,
+            "jain_before": self.entitlement.jain_before if self.entitlement else None,
             **{table.name: table.as_dicts() for table in self.tables()},
         }
 
 
 def fairness(cluster: Cluster, filters: ReportFilters, user: User) -> FairnessReport:
-    """Seven queries, and one for each starved spell that is shown. Raises Http404 and ValidationError as
+    """Nine queries, and three more to compare. Raises Http404 and ValidationError as
     ``report_scope`` does.
     """
     scope = report_scope(cluster, filters, user)
@@ -110,6 +113,7 @@ def fairness(cluster: Cluster, filters: ReportFilters, user: User) -> FairnessRe
         late_all=len(late),
         causes=_causes(late),
         entitlement=entitlement(scope, filters),
+        down=outages(scope, filters),
     )
 
 

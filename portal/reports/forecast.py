@@ -113,7 +113,7 @@ class ClassAhead:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class KnownDemand:
     """Known demand of the chosen class: by the hour up to the forecast, and by the week before it."""
 
     hours_start: datetime
@@ -132,7 +132,7 @@ class ForecastReport:
     """Names of queues of which there is one, that the person may see."""
     rows: tuple[ClassAhead, ...]
     chosen: ClassAhead | None
-    past: Past | None
+    past: KnownDemand | None
 
     @property
     def is_empty(self) -> bool:
@@ -274,7 +274,7 @@ def _most_pressing(rows: Iterable[ClassAhead]) -> ClassAhead | None:
     return min(pressing, key=key, default=None)
 
 
-def _past(queue: Queue, chosen: ClassAhead) -> Past | None:
+def _past(queue: Queue, chosen: ClassAhead) -> KnownDemand | None:
     if chosen.row is None:
         return None
     made = chosen.row.made_at
@@ -290,7 +290,7 @@ def _past(queue: Queue, chosen: ClassAhead) -> Past | None:
         weeks = hours.reshape(-1, 168)
         known = (~np.isnan(weeks)).sum(axis=1)
         means = np.where(known > 84, np.nansum(weeks, axis=1) / np.maximum(known, 1), np.nan)
-    return Past(made - PAST_DAYS * 24 * HOUR, hours[-PAST_DAYS * 24 :], begin, means)
+    return KnownDemand(made - PAST_DAYS * 24 * HOUR, hours[-PAST_DAYS * 24 :], begin, means)
 
 
 def _class_table(report: ForecastReport) -> Table:

@@ -63,6 +63,7 @@ _ALL = (
         "How far work was ahead of the quota of its queue alone, and who ended later than alone.",
         fairness, words.fairness_finding,
         Letter("entitled", "queue", (("received_share", "received {} of what it was entitled to"),)),
+        compares=True,
     ),
     Report(
         "fragmentation", "Fragmentation",

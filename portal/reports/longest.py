@@ -24,6 +24,7 @@ from portal.reports.scope import Scope, report_scope
 from portal.reports.timelines import workload_filter
 from portal.teams.access import visible_workloads
 from scheduling.models import Action, Cluster, Decision, Reason, Workload
+from scheduling.services.ledger.holds import LAST_CLASS
 from scheduling.services.tables.among import among
 from scheduling.services.tables.instants import Epoch
 
@@ -32,7 +33,7 @@ WAITING_FOR = (Action.WAIT, Action.RESERVE)
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class WaitCause:
     """What several reasons have in common, and what shortens such waits."""
 
     name: str
@@ -42,37 +43,38 @@ class Cause:
 
 
 CAUSES = (
-    Cause("share", "Above its share", "quota, or another class", frozenset({
+    WaitCause("share", "Above its share", "quota, or another class", frozenset({
         Reason.ABOVE_FAIR_SHARE, Reason.WAITS_FOR_QUOTA, Reason.NON_PREEMPTIBLE_OVER_NOMINAL,
     })),
-    Cause("limit", "At a limit", "a higher limit", frozenset({
+    WaitCause("limit", "At a limit", "a higher limit", frozenset({
         Reason.AT_LIMIT, Reason.HOURS_SPENT, Reason.QUEUE_AT_JOB_LIMIT, Reason.USER_AT_LIMIT,
     })),
-    Cause("order", "Behind others in order", "order; more capacity", frozenset({
+    WaitCause("order", "Behind others in order", "order; more capacity", frozenset({
         Reason.WAITS_FOR_TURN, Reason.RESERVED_FOR_OTHER, Reason.KEPT_FOR_SHORT,
     })),
-    Cause("room", "No free room", "more capacity", frozenset({
+    WaitCause("room", "No free room", "more capacity", frozenset({
         Reason.NO_FREE_GPUS, Reason.NO_FREE_CPUS, Reason.NO_FREE_MEMORY, Reason.NO_FREE_OTHER,
-        Reason.NO_ROOM_ON_ITS_NODES, Reason.NODES_OUT,
+        Reason.NO_ROOM_ON_ITS_NODES,
     })),
-    Cause("fragmented", "Fragmented", "consolidation; smaller pods", frozenset({
+    WaitCause("down", "Nodes down", "repair", frozenset({Reason.NODES_OUT})),
+    WaitCause("fragmented", "Fragmented", "consolidation; smaller pods", frozenset({
         Reason.FRAGMENTED, Reason.NO_ROOM_IN_TOPOLOGY, Reason.NO_ROOM_FOR_SEGMENTS,
     })),
-    Cause("victims", "Waits for victims", "shorter min run time", frozenset({
+    WaitCause("victims", "Waits for victims", "shorter min run time", frozenset({
         Reason.AWAITS_VICTIMS, Reason.RESERVED, Reason.VICTIMS_PROTECTED, Reason.BUDGET_SPENT,
         Reason.EVICTION_CAP,
     })),
-    Cause("asked", "Held, or as it was asked", "its owner", frozenset({
+    WaitCause("asked", "Held, or as it was asked", "its owner", frozenset({
         Reason.HELD, Reason.NEVER_FITS, Reason.MISROUTED, Reason.NO_SUCH_CLASS, Reason.NOT_ALLOWED,
         Reason.GANG_INCOMPLETE, Reason.RUN_TIME_OVER, Reason.NOT_BEFORE, Reason.AFTER_OTHERS,
         Reason.ARRAY_AT_LIMIT,
     })),
-    Cause("unknown", "Not known", "its waits are no longer kept", frozenset()),
+    WaitCause("unknown", "Not known", "its waits are no longer kept", frozenset()),
 )  # fmt: skip
 UNKNOWN = CAUSES[-1]
 QUOTA = ("share", "limit")
 """Causes that another quota would end."""
-BY_REASON: Mapping[str, Cause] = {
+BY_REASON: Mapping[str, WaitCause] = {
     reason.value: cause for cause in CAUSES for reason in cause.reasons
 }
 
@@ -94,13 +96,16 @@ class WorkloadWait(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LongestRow:
+    """``said`` is the last decision that gave the cause of most of its wait; None where that is not known."""
+
     work: Workload
     waited: WorkloadWait
+    said: Decision | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CauseRow:
-    cause: Cause
+    cause: WaitCause
     hours: float
     workloads: int
 
@@ -148,13 +153,13 @@ class LongestReport:
 
 
 def longest(cluster: Cluster, filters: ReportFilters, user: User) -> LongestReport:
-    """Six queries, and two more to compare. Raises as ``report_scope`` does."""
+    """Seven queries, and two more to compare. Raises as ``report_scope`` does."""
     scope = report_scope(cluster, filters, user)
     found = sorted(waited(scope, filters), key=lambda one: (-one.total_s, one.pk))
     top = found[: max(1, len(found) // 100)]
     return LongestReport(
         filters=filters,
-        rows=_rows(user, found),
+        rows=_rows(user, found, filters.end),
         causes=_causes(found),
         queues=_queues(scope, found),
         count=len(found),
@@ -182,7 +187,7 @@ def waited(scope: Scope, filters: ReportFilters) -> Iterator[WorkloadWait]:
 
 
 def _works(scope: Scope, filters: ReportFilters) -> QuerySet[Workload]:
-    """Those whose first wait reaches into the range."""
+    """Those whose first wait reaches into the range; what never ran is of the class it asks for first."""
     begun = Q(first_started_at=None, finished_at=None) | Q(first_started_at__gt=filters.start)
     never = Q(first_started_at=None, finished_at__gt=filters.start)
     rows = Workload.objects.filter(
@@ -193,7 +198,10 @@ def _works(scope: Scope, filters: ReportFilters) -> QuerySet[Workload]:
         submitted_at__lt=filters.end,
     )
     if filters.gpu_classes:
-        rows = rows.filter(gpu_class__in=list(scope.classes))
+        names = [gpu_class.name for gpu_class in scope.classes.values()]
+        asks = Q(held_class=None, gpu_classes__0__in=names)
+        ran = Q(held_class__in=list(scope.classes))
+        rows = rows.annotate(held_class=LAST_CLASS).filter(ran | asks)
     return rows.order_by()
 
 
@@ -223,12 +231,28 @@ def _by_cause(course: Sequence[tuple[float, str]], begin: float, end: float) -> 
     return dict(spent)
 
 
-def _rows(user: User, found: Sequence[WorkloadWait]) -> tuple[LongestRow, ...]:
+def _rows(user: User, found: Sequence[WorkloadWait], end: datetime) -> tuple[LongestRow, ...]:
     """The first of those that the person may see; looked for among many times as many."""
     first = found[: SHOWN * 20]
     seen = visible_workloads(user).filter(pk__in=[one.pk for one in first])
     works = seen.select_related("queue", "cluster", "gpu_class").in_bulk()
-    return tuple(LongestRow(works[one.pk], one) for one in first if one.pk in works)[:SHOWN]
+    shown = [one for one in first if one.pk in works][:SHOWN]
+    said = _said(shown, end)
+    return tuple(LongestRow(works[one.pk], one, said.get(one.pk)) for one in shown)
+
+
+def _said(shown: Sequence[WorkloadWait], end: datetime) -> dict[int, Decision]:
+    """By workload. One query."""
+    mostly = {one.pk: one.mostly[0] for one in shown}
+    rows = Decision.objects.filter(
+        workload__in=list(mostly), action__in=WAITING_FOR, cycle__at__lt=end
+    )
+    course = rows.select_related("workload__queue", "for_workload__queue").order_by("cycle__at")
+    return {
+        row.workload_id: row
+        for row in course
+        if BY_REASON.get(row.reason, UNKNOWN).name == mostly[row.workload_id]
+    }
 
 
 def _causes(found: Iterable[WorkloadWait]) -> tuple[CauseRow, ...]:

@@ -53,6 +53,8 @@ class AskedRow:
     part: float
     """Of the GPU-hours' worth that would be saved."""
     saves: float | None
+    newest: str
+    """The uid of the last run."""
 
 
 @dataclass(slots=True)
@@ -63,6 +65,8 @@ class _Group:
     active_gpu_s: float = 0.0
     peaks: list[float] = field(default_factory=list)
     total_mib: float = 0.0
+    newest: tuple[int, str] = (0, "")
+    """Id and uid of the last run."""
 
 
 Key = tuple[str, str, int, float]
@@ -109,15 +113,17 @@ def _groups(scope: Scope, filters: ReportFilters, user: User) -> dict[Key, _Grou
             called=F("workload__name"),
             whose=F("workload__user"),
             place=F("workload__queue__name"),
+            uid=F("workload__uid"),
         )
     )
     found: dict[Key, _Group] = defaultdict(_Group)
-    columns = ("all", "active", "peak", "there", "gpus", "called", "whose", "place")
+    columns = ("all", "active", "peak", "there", "gpus", "called", "whose", "place", "uid")
     for pk, gpu_class, *values in rows.values_list("workload_id", "gpu_class_id", *columns):
-        all_s, active_s, peak, there, gpus, name, whose, place = values
+        all_s, active_s, peak, there, gpus, name, whose, place, uid = values
         group = found[kin_of(name), place, gpu_class, float(gpus) / MILLI]
         group.users.add(whose)
         group.runs.add(pk)
+        group.newest = max(group.newest, (pk, uid))
         group.gpu_s += all_s
         group.active_gpu_s += active_s
         group.peaks.append(peak)
@@ -158,6 +164,7 @@ def _row(
         would_do=would,
         part=part,
         saves=cost * part if reads_costs else None,
+        newest=group.newest[1],
     )
 
 

@@ -261,6 +261,22 @@ def _line(own: Floats, top: Floats, covered: Floats, *, whole: bool) -> ClassOve
     )
 
 
+def gpu_hours_of_shares(
+    scope: Scope, filters: ReportFilters, resolution: Resolution | None
+) -> list[tuple[int, int, float, float]]:
+    """(leaf, class, held, of the fair share), GPU- or slice-hours. One query."""
+    if resolution is None:
+        return []
+    rows = _rows(scope, filters, scope.leaves).filter(resolution=resolution)
+    sums = rows.values("queue_id", "gpu_class_id").annotate(
+        held=gpu_s("allocated_gpus"), share=gpu_s("fair_share_gpus")
+    )
+    return [
+        (queue, pk, use / PER_GPU_HOUR, share / PER_GPU_HOUR)
+        for queue, pk, use, share in sums.values_list("queue_id", "gpu_class_id", "held", "share")
+    ]
+
+
 def queue_usage(
     scope: Scope, filters: ReportFilters, resolution: Resolution | None
 ) -> dict[tuple[int, int], Usage]:

@@ -21,7 +21,7 @@ from portal.display.csv import Cell, Table
 from portal.display.spread import share
 from portal.reports import prices, samples
 from portal.reports.budgets import Spending, in_force, readable, spendings
-from portal.reports.costs import Cells, Costs, cells_of
+from portal.reports.costs import Cells, Costs, cells_of, used_of_work
 from portal.reports.filters import ReportFilters
 from portal.reports.focus import focus
 from portal.reports.scope import Scope, report_scope
@@ -95,7 +95,12 @@ class UserRow:
     queues: str
     gpu_hours: float
     charged: float
+    used: float
     is_service: bool = False
+
+    @property
+    def used_share(self) -> float | None:
+        return share(self.used, self.charged)
 
 
 @dataclass(frozen=True)
@@ -164,6 +169,7 @@ def showback(cluster: Cluster, filters: ReportFilters, user: User) -> ShowbackRe
     if not prices.may_read(user, scope):
         return empty
     parts = prices.stretches(scope, filters.start, filters.end)
+    paid = _paid(scope, filters, parts)
     cells = cells_of(scope, filters, parts)
     total = sum(cells.values(), Costs())
     return replace(
@@ -173,7 +179,7 @@ def showback(cluster: Cluster, filters: ReportFilters, user: User) -> ShowbackRe
         before=_before(scope, filters) if filters.compare else None,
         queues=_queue_rows(scope, cells),
         classes=_class_rows(scope, cells, parts),
-        users=_user_rows(scope, filters, parts, total),
+        users=_user_rows(paid, total),
         budgets=tuple(_budgets(scope, user)),
         exports={"focus": lambda: focus(scope, filters)},
     )
@@ -216,23 +222,23 @@ def _class_rows(scope: Scope, cells: Cells, parts: list[PricePeriod]) -> tuple[C
     return tuple(rows)
 
 
-def _user_rows(
-    scope: Scope, filters: ReportFilters, parts: list[PricePeriod], total: Costs
-) -> tuple[UserRow, ...]:
+def _user_rows(found: Sequence[_Payment], total: Costs) -> tuple[UserRow, ...]:
     """Those with the highest costs, services as one, and all others as the rest of the total."""
-    found = costs_of_users(scope, filters, parts)
     people = sorted((o for o in found if not o.is_service), key=lambda o: (-o.cost, o.user))
     services = [one for one in found if one.is_service]
-    shown = [UserRow(o.user, 1, ", ".join(o.queues), o.gpu_hours, o.cost) for o in people[:SHOWN]]
+    shown = [
+        UserRow(o.user, 1, ", ".join(o.queues), o.gpu_hours, o.cost, o.used) for o in people[:SHOWN]
+    ]
     as_services = UserRow(
         "", len(services), "", sum(o.gpu_hours for o in services), sum(o.cost for o in services),
-        is_service=True,
+        sum(o.used for o in services), is_service=True,
     )  # fmt: skip
     rows = [*shown, *([as_services] if services else [])]
     rest = UserRow(
         "", max(0, len(people) - SHOWN), "",
         max(0.0, total.gpu_hours - sum(o.gpu_hours for o in rows)),
         max(0.0, total.charged - sum(o.charged for o in rows)),
+        max(0.0, total.used - sum(o.used for o in rows)),
     )  # fmt: skip
     return (*shown, *([rest] if rest.people or rest.charged > 0.005 else []), *rows[len(shown) :])
 
@@ -245,12 +251,25 @@ class _Payment:
     is_service: bool
     gpu_hours: float = 0.0
     cost: float = 0.0
+    used: float = 0.0
+    """Of ``cost``; only where it was asked for."""
     by_queue: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     @property
     def queues(self) -> list[str]:
         """Names, the costliest first."""
         return sorted(self.by_queue, key=lambda name: (-self.by_queue[name], name))
+
+
+def _paid(scope: Scope, filters: ReportFilters, parts: Sequence[PricePeriod]) -> list[_Payment]:
+    """With what was used of it, which reads what was held, too."""
+    used: dict[tuple[str, bool], float] = defaultdict(float)
+    for kin, money in used_of_work(scope, filters, parts):
+        used[kin.user, kin.type == WorkloadType.INFERENCE] += money
+    found = costs_of_users(scope, filters, parts)
+    for one in found:
+        one.used = used[one.user, one.is_service]
+    return found
 
 
 def costs_of_users(
@@ -302,11 +321,11 @@ def _class_table(report: ShowbackReport) -> Table:
 
 def _user_table(report: ShowbackReport) -> Table:
     unit = report.cluster.currency.lower()
-    columns = ("user", "people", "queues", "gpu_hours", f"charged_{unit}")
+    columns = ("user", "people", "queues", "gpu_hours", f"charged_{unit}", f"used_{unit}")
     rows: list[tuple[Cell, ...]] = [
         (
             row.name or ("services" if row.is_service else "others"), row.people, row.queues,
-            row.gpu_hours, row.charged,
+            row.gpu_hours, row.charged, row.used,
         )
         for row in report.users
     ]  # fmt: skip
@@ -321,13 +340,14 @@ def _budget_table(report: ShowbackReport) -> Table:
         "end",
         f"budget_{unit}",
         f"spent_{unit}",
+        f"a_day_{unit}",
         f"at_end_{unit}",
         "runs_out",
     )
     rows: list[tuple[Cell, ...]] = [
         (
             one.budget.queue.path, str(one.budget.begin), str(one.budget.end), one.amount, one.spent,
-            one.at_end, str(one.runs_out) if one.runs_out else None,
+            one.a_day, one.at_end, str(one.runs_out) if one.runs_out else None,
         )
         for one in report.budgets
     ]  # fmt: skip

@@ -106,12 +106,12 @@ class _Spells:
         last = np.append(workload[1:] != workload[:-1], True) if rows else np.empty(0, bool)
         ends = np.clip(np.where(last, high, ends), low, high)
         begins = np.clip(begins, low, high)
-        mask = (gpus > 0) & (ends > begins)
+        classes = np.array([pk or 0 for pk in columns[4]], dtype=np.int64)
+        mask = (gpus > 0) & (ends > begins) & np.isin(classes, list(scope.classes))
         self.begins, self.ends, self.gpus = begins[mask] - low, ends[mask] - low, gpus[mask]
         self._low = low  # times count from here
         self.queues: Ints = np.array(columns[3], dtype=np.int64)[mask]
-        classes = [pk or 0 for pk in columns[4]]
-        self.classes: Ints = np.array(classes, dtype=np.int64)[mask]
+        self.classes: Ints = classes[mask]
 
     def gpu_hours(self, chosen: np.ndarray[Any, Any]) -> float:
         return float(self.gpu_s(chosen).sum()) / PER_GPU_HOUR

@@ -6,13 +6,13 @@ longer, as far as it lies in the range; *partly used* is the rest of what was he
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from portal.accounts.models import User
 from portal.display.csv import Table
@@ -47,6 +47,15 @@ class IdleRow:
     culled: datetime | None
 
 
+@dataclass(slots=True)
+class WonBack:
+    """By ``spells`` whose run time had been predicted; GPU-hours of whole GPUs."""
+
+    spells: int
+    gpu_hours: float = 0.0
+    cost: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Nudges:
     """What became of spells that were told of in the range."""
@@ -57,6 +66,7 @@ class Nudges:
     culled: int
     kept_on_purpose: int
     going_on: int
+    won_back: WonBack | None
 
     def of_all(self, count: int) -> float | None:
         return share(count, self.count)
@@ -122,6 +132,9 @@ class UseReport:
             "used_gpu_hours": round(self.total.used, 3),
             "nothing_ran_gpu_hours": round(self.nothing, 3),
             "partly_used_gpu_hours": round(self.partly, 3),
+            "won_back_gpu_hours": (
+                round(self.nudges.won_back.gpu_hours, 3) if self.nudges.won_back else None
+            ),
             **{table.name: table.as_dicts() for table in self.tables()},
         }
 
@@ -149,7 +162,7 @@ def use(cluster: Cluster, filters: ReportFilters, user: User) -> UseReport:
         hidden=hidden,
         periods=periods,
         days=_days(scope, readings, periods, nothing),
-        nudges=_nudges(spells),
+        nudges=_nudges(scope, spells),
         requests=asked_against_used(scope, filters, user, reads_costs=reads_costs),
     )
 
@@ -165,7 +178,10 @@ def _spells(scope: Scope, filters: ReportFilters) -> list[IdleSpell]:
     )
     least = timedelta(seconds=scope.cluster.idle_after_s)
     now = scope.cluster.now()
-    return [row for row in rows if (row.until or now) - row.since >= least]
+    known = rows.annotate(
+        predicted_s=F("workload__prediction__told_p50_s"), began=F("workload__started_at")
+    )
+    return [row for row in known if (row.until or now) - row.since >= least]
 
 
 def _nothing(
@@ -221,7 +237,7 @@ def _row(
         (now - spell.since).total_seconds(),
         None if changes is None else charged([hold], scope.classes, changes),
         None if changes is None else per_hour,
-        culled_at(spell, scope.cluster),
+        culled_at(spell, scope.cluster, now),
     )
 
 
@@ -251,7 +267,7 @@ def _days(scope: Scope, readings: Readings, periods: Periods, nothing: Floats) -
     return tuple(found)
 
 
-def _nudges(spells: Sequence[IdleSpell]) -> Nudges:
+def _nudges(scope: Scope, spells: Sequence[IdleSpell]) -> Nudges:
     nudges = [row for row in spells if row.told]
     ended = [row.ended for row in nudges]
     count = sum(row.kept_until is not None for row in nudges)
@@ -262,7 +278,29 @@ def _nudges(spells: Sequence[IdleSpell]) -> Nudges:
         culled=ended.count(IdleEnd.CULLED),
         kept_on_purpose=count,
         going_on=ended.count(""),
+        won_back=_won_back(scope, nudges),
     )
+
+
+def _won_back(scope: Scope, nudges: Iterable[Any]) -> WonBack | None:
+    """From when each was given back or culled until the P50 of its run time, as predicted before it ran; None
+    where none of them was. What was used again won nothing."""
+    known = [
+        (row, row.began + timedelta(seconds=row.predicted_s) - row.until)
+        for row in nudges
+        if row.ended in {IdleEnd.GIVEN_BACK, IdleEnd.CULLED}
+        and row.predicted_s is not None
+        and row.began is not None
+    ]
+    if not known:
+        return None
+    won = WonBack(len(known))
+    for row, left in known:
+        hours = max(0.0, left.total_seconds()) / 3600 * float(row.gpus) / MILLI
+        gpu_class = scope.classes[row.gpu_class_id]
+        won.gpu_hours += hours * scope.unit.weights[gpu_class.pk]
+        won.cost += hours * float(gpu_class.price_per_gpu_hour)
+    return won
 
 
 def _days_table(report: UseReport) -> Table:

@@ -7,7 +7,6 @@ reported apart, and so is work that was cancelled before it ever started.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -29,9 +28,11 @@ from portal.display.periods import (
 from portal.display.spread import Spread
 from portal.reports import samples
 from portal.reports.filters import ReportFilters
+from portal.reports.outages import Outage, outage_table, outages
 from portal.reports.scope import Scope, report_scope
 from portal.reports.timelines import workload_filter
 from scheduling.models import Cluster, State, Transition, Workload
+from scheduling.services.ledger.holds import LAST_CLASS
 from scheduling.services.tables.instants import Epoch
 
 SIZES = ((1, "1 GPU or less"), (4, "2–4"), (8, "5–8"), (32, "9–32"), (None, "33 and more"))
@@ -54,6 +55,13 @@ class ClassWaits:
 @dataclass(frozen=True)
 class SizeWaits:
     label: str
+    spread: Spread
+
+
+@dataclass(frozen=True)
+class QueueWaits:
+    name: str
+    path: str
     spread: Spread
 
 
@@ -84,10 +92,13 @@ class WaitsReport:
     periods: Periods
     days: tuple[Spread, ...]
     classes: tuple[ClassWaits, ...]
+    queues: tuple[QueueWaits, ...]
+    """That started anything: the longest P90 first, after those with enough work to tell the rest."""
     sizes: tuple[SizeWaits, ...]
     week: tuple[Spread, ...]
     """By hour of the week of the submission, Monday 00:00 local first."""
     waiting: PendingWork
+    down: tuple[Outage, ...]
 
     @property
     def is_empty(self) -> bool:
@@ -102,7 +113,8 @@ class WaitsReport:
     @property
     def leaves_out(self) -> bool:
         """Whether hours or classes with too little work to tell are in the tables, not in the sentence."""
-        every = (*self.week, *(c.spread for c in self.classes))
+        classes, queues = (row.spread for row in self.classes), (row.spread for row in self.queues)
+        every = (*self.week, *classes, *queues)
         return any(spread.count and not spread.is_telling for spread in every)
 
     @property
@@ -111,8 +123,17 @@ class WaitsReport:
         known = [c for c in self.classes if c.spread.is_telling and c.spread.p90]
         return max(known, key=lambda c: c.spread.p90 or 0) if len(known) > 1 else None
 
+    @property
+    def tail_queue(self) -> QueueWaits | None:
+        """The queue with the longest P90, when there are several to compare."""
+        known = [row for row in self.queues if row.spread.is_telling]
+        return known[0] if len(known) > 1 and known[0].spread.p90 else None
+
     def tables(self) -> tuple[Table, ...]:
-        return (_day_table(self), _class_table(self), _size_table(self), _week_table(self))
+        return (
+            _day_table(self), _class_table(self), _queue_table(self), _size_table(self),
+            _week_table(self), outage_table(self.down),
+        )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -143,6 +164,7 @@ class _StartColumns:
     submitted: Floats
     started: Floats
     classes: Ints
+    queues: Ints
     sizes: Ints
 
     @property
@@ -168,9 +190,11 @@ def waits(cluster: Cluster, filters: ReportFilters, user: User) -> WaitsReport:
         periods=periods,
         days=_grouped(seconds, periods.index(work.started), len(periods.starts)),
         classes=_by_class(scope, work, seconds),
+        queues=_by_queue(scope, work, seconds),
         sizes=_by_size(work, seconds),
         week=_grouped(seconds, hour_of_week(work.submitted, filters.tz), WEEK_HOURS),
         waiting=_waiting(scope, filters),
+        down=outages(scope, filters),
     )
 
 
@@ -195,30 +219,19 @@ def _started(scope: Scope, filters: ReportFilters) -> _StartColumns:
     rows = _work(scope, filters).filter(
         first_started_at__gte=filters.start, first_started_at__lt=filters.end
     )
-    columns = rows.filter(gpu_class__in=list(scope.classes)).values_list(
-        Epoch("submitted_at"), Epoch("first_started_at"), "gpu_class_id", _SIZE
+    ran = rows.annotate(held_class=LAST_CLASS).filter(held_class__in=list(scope.classes))
+    columns = ran.values_list(
+        Epoch("submitted_at"), Epoch("first_started_at"), "held_class", "queue_id", _SIZE
     )
-    table = np.array([*columns, *_evicted_since(scope, rows)], dtype=np.float64).reshape(-1, 4)
+    table = np.array(list(columns), dtype=np.float64).reshape(-1, 5)
     return _StartColumns(
         # Milliseconds: what the database adds beyond is rounding.
         table[:, 0].round(3),
         table[:, 1].round(3),
         table[:, 2].astype(np.int64),
         table[:, 3].astype(np.int64),
+        table[:, 4].astype(np.int64),
     )
-
-
-def _evicted_since(
-    scope: Scope, rows: QuerySet[Workload]
-) -> Iterator[tuple[float, float, int, int]]:
-    """Work that waits again has no class now; its first wait counts for the class it asks for first."""
-    by_name = {c.name: pk for pk, c in scope.classes.items()}
-    waiting = rows.filter(gpu_class=None).values_list(
-        Epoch("submitted_at"), Epoch("first_started_at"), "gpu_classes", _SIZE
-    )
-    for submitted, started, wish, size in waiting:
-        if wish and wish[0] in by_name:
-            yield submitted, started, by_name[wish[0]], size
 
 
 def _before(scope: Scope, filters: ReportFilters) -> Spread | None:
@@ -243,6 +256,18 @@ def _by_class(scope: Scope, work: _StartColumns, seconds: Floats) -> tuple[Class
     return tuple(rows)
 
 
+def _by_queue(scope: Scope, work: _StartColumns, seconds: Floats) -> tuple[QueueWaits, ...]:
+    known, index = np.unique(work.queues, return_inverse=True)
+    spreads = _grouped(seconds, index.astype(np.int64), len(known)) if len(known) else ()
+    rows = [
+        QueueWaits(scope.queues[pk].name, scope.queues[pk].path, spread)
+        for pk, spread in zip(known.tolist(), spreads, strict=True)
+    ]
+    return tuple(
+        sorted(rows, key=lambda row: (not row.spread.is_telling, -(row.spread.p90 or 0), row.path))
+    )
+
+
 def _by_size(work: _StartColumns, seconds: Floats) -> tuple[SizeWaits, ...]:
     bounds = np.array([most * 1000 for most, _ in SIZES if most is not None])
     groups = _grouped(seconds, np.searchsorted(bounds, work.sizes).astype(np.int64), len(SIZES))
@@ -250,31 +275,44 @@ def _by_size(work: _StartColumns, seconds: Floats) -> tuple[SizeWaits, ...]:
 
 
 def _waiting(scope: Scope, filters: ReportFilters) -> PendingWork:
-    """As of the end of the range: submitted by then, and neither started nor ended by then."""
-    unstarted = Q(first_started_at=None) | Q(first_started_at__gte=filters.end)
-    open_end = Q(finished_at=None) | Q(finished_at__gte=filters.start)
-    rows = (
-        _work(scope, filters)
-        .filter(unstarted, open_end, submitted_at__lt=filters.end)
-        .values_list("submitted_at", "finished_at", "gpus", "min_members", "gpu_classes")
-    )
+    """As of the end of the range: submitted by then, and neither started nor ended by then; or evicted since
+    it started. One query."""
     asks = _Demands(scope, narrowed=bool(filters.gpu_classes))
     since: list[datetime] = []
     gpus, cancelled = 0.0, 0
-    for submitted, finished, each, members, wish in rows:
+    again: list[float] = []
+    for submitted, started, finished, size, wish in _not_started(scope, filters):
         if not asks.counts(wish):
             continue
-        if finished is not None and finished < filters.end:
+        if started is not None and started < filters.end:
+            again.append(asks.gpus(wish, size))
+        elif finished is not None and finished < filters.end:
             cancelled += 1
-            continue
-        since.append(submitted)
-        gpus += asks.gpus(wish, each * members)
+        else:
+            since.append(submitted)
+            gpus += asks.gpus(wish, size)
     so_far = filters.end.timestamp() - epochs(since)
     longest = float(so_far.max()) if since else None
-    again = [asks.gpus(names, gpus) for names, gpus in _again(scope, filters) if asks.counts(names)]
     return PendingWork(
         len(since), gpus, Spread.of(so_far), longest, cancelled, len(again), math.fsum(again)
     )
+
+
+def _not_started(scope: Scope, filters: ReportFilters) -> QuerySet[Workload, tuple[Any, ...]]:
+    """(submitted, first start, end, milli-GPU, classes) of what did not run when the range ended, but for
+    what had run and ended."""
+    unstarted = Q(first_started_at=None) | Q(first_started_at__gte=filters.end)
+    ended_within = Q(finished_at=None) | Q(finished_at__gte=filters.start)
+    open_then = Q(finished_at=None) | Q(finished_at__gte=filters.end)
+    last = Transition.objects.filter(workload=OuterRef("pk"), at__lt=filters.end)
+    state = last.order_by("-at", "-id").values("to_state")[:1]
+    again = Q(first_started_at__lt=filters.end, then=State.REQUEUED)
+    rows = (
+        _work(scope, filters)
+        .annotate(then=Subquery(state))
+        .filter((unstarted & ended_within) | (again & open_then), submitted_at__lt=filters.end)
+    )
+    return rows.values_list("submitted_at", "first_started_at", "finished_at", _SIZE, "gpu_classes")
 
 
 class _Demands:
@@ -291,20 +329,6 @@ class _Demands:
         """Milli-GPU as whole GPUs count, by the class it would like best."""
         first = next((name for name in names if name in self._weights), "")
         return milli * self._weights.get(first, 1.0)
-
-
-def _again(scope: Scope, filters: ReportFilters) -> list[tuple[list[str], int]]:
-    """(classes, milli-GPU) of work that had started before, and waited when the range ended."""
-    last = Transition.objects.filter(workload=OuterRef("pk"), at__lt=filters.end)
-    state = last.order_by("-at", "-id").values("to_state")[:1]
-    rows = (
-        _work(scope, filters)
-        .filter(Q(finished_at=None) | Q(finished_at__gte=filters.end))
-        .filter(first_started_at__lt=filters.end)
-        .annotate(then=Subquery(state))
-        .filter(then=State.REQUEUED)
-    )
-    return list(rows.values_list("gpu_classes", _SIZE))
 
 
 def spread_dict(spread: Spread) -> dict[str, float | int | None]:
@@ -332,6 +356,11 @@ def _day_table(report: WaitsReport) -> Table:
 def _class_table(report: WaitsReport) -> Table:
     rows = [(row.name, *_cells(row.spread)) for row in report.classes]
     return Table("classes", "Wait by GPU class", ("gpu_class", *SPREAD_COLUMNS), rows)
+
+
+def _queue_table(report: WaitsReport) -> Table:
+    rows = [(row.path, *_cells(row.spread)) for row in report.queues]
+    return Table("queues", "Wait by queue", ("queue", *SPREAD_COLUMNS), rows)
 
 
 def _size_table(report: WaitsReport) -> Table:

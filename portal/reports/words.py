@@ -22,6 +22,7 @@ from portal.display.sentences import and_list
 from portal.display.spread import LEAST, share
 from portal.display.units import gpus_each
 from portal.reports import samples
+from portal.reports.budgets import Spending
 from portal.reports.declaration import Finding
 from portal.reports.entitlements import Entitlement
 from portal.reports.fairness import FairnessReport
@@ -164,8 +165,21 @@ def _spent_soonest(report: ShowbackReport) -> str:
     name, end = one.budget.queue.name, one.at_end
     if one.left <= 0:
         return f"{name} has used its budget on {day.day} {day:%b}."
-    short = whole_money((end or 0.0) - one.amount, report.cluster.currency)
-    return f"{name} will have used its budget on {day.day} {day:%b}, {short} short by its end."
+    currency = report.cluster.currency
+    short = whole_money((end or 0.0) - one.amount, currency)
+    daily = whole_money(one.a_day, currency)
+    said = f"{name} spends {daily} a day and will have used its budget on {day.day} {day:%b}, "
+    return f"{said}{short} short by its end{_idles_most(report, one)}."
+
+
+def _idles_most(report: ShowbackReport, one: Spending) -> str:
+    """'; 46 % of what it paid for idle GPUs is recommend's'; of several queues below one budget only."""
+    below = [row for row in report.queues if one.covers(row.path)]
+    total = sum(row.costs.idle for row in below)
+    if len(below) < 2 or total <= 0:
+        return ""
+    most = max(below, key=lambda row: row.costs.idle)
+    return f"; {percent(most.costs.idle / total)} of what it paid for idle GPUs is {most.name}'s"
 
 
 def held_idle(report: UseReport) -> str:
@@ -185,6 +199,8 @@ def waits_finding(report: WaitsReport) -> Finding:
     if total.count == 1:
         bold = f"One workload started, after {duration(total.p50)}."
     rest = []
+    if (slow := report.tail_queue) is not None:
+        rest.append(f"{slow.path} waits longest, nine of ten within {duration(slow.spread.p90)}.")
     if (worst := report.worst_hour) is not None:
         among = f"Of hours with at least {LEAST} starts, the" if report.leaves_out else "The"
         rest.append(
@@ -278,10 +294,15 @@ def _lead_finding(report: FairnessReport) -> Finding:
 
 def longest_finding(report: LongestReport) -> Finding:
     waited = counted(round(report.hours), "waiting hour")
+    others = [
+        f"{percent(report.share('fragmented'))} were fragmentation",
+        f"{percent(report.share('room'))} a full cluster",
+    ]
+    if report.share("down"):
+        others.append(f"{percent(report.share('down'))} nodes that were down")
     bold = (
         f"{percent(report.share(*QUOTA))} of {waited} were quota: above "
-        f"its share or at a limit; {percent(report.share('fragmented'))} were fragmentation and "
-        f"{percent(report.share('room'))} a full cluster."
+        f"its share or at a limit; {and_list(others)}."
     )
     part = report.longest_hours / report.hours if report.hours else 0.0
     who = counted(report.longest_count, "workload")

@@ -105,7 +105,19 @@ class Breakdown:
 def worked(scope: Scope, filters: ReportFilters, start: datetime, end: datetime) -> Worked:
     """Work of the scope in [start, end), in whole GPUs. Seven queries at most, and none for ``held`` then."""
     chosen = _chosen(scope, filters)
-    found = workdays.read(scope.cluster, chosen, start, end)
+    return _known(scope, chosen, start, end, workdays.read)
+
+
+def used(scope: Scope, filters: ReportFilters, start: datetime, end: datetime) -> Worked:
+    """What was held, and what was measured of that, alone, in whole GPUs. Four queries, and none for ``held``
+    then."""
+    return _known(scope, _chosen(scope, filters), start, end, workdays.read_used)
+
+
+def _known(
+    scope: Scope, chosen: WorkFilter, start: datetime, end: datetime, read: Callable[..., Worked]
+) -> Worked:
+    found = read(scope.cluster, chosen, start, end)
     gpu_s = {kin: work.held_gpu_s for kin, work in found.items()}
     scope.once(("held", chosen, start, end), lambda: gpu_s)
     return _weighed(scope, found)

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Figure:
+class Chart:
     """``data`` and ``layout`` are Plotly's. Colours are names of CSS variables, ``var(--text)``;
     the browser fills them in, so that a chart follows the theme."""
 

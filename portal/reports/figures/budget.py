@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo
 
 from portal.display.format import whole_money
 from portal.reports.budgets import Spending
-from portal.reports.figures import Figure, theme
+from portal.reports.figures import Chart, theme
 
 HEIGHT = 264
 ERR = "var(--err-text)"
 DOTTED, DASHED = "2px,3px", "4px,3px"
 
 
-def burn_down(one: Spending, currency: str, tz: ZoneInfo) -> Figure:
+def burn_down(one: Spending, currency: str, tz: ZoneInfo) -> Chart:
     """Fact solid, forecast dotted in its band, even spending dashed; the day it is spent on stands below."""
     budget = one.budget
     layout = theme.layout(left=64, right=112, top=24, bottom=32)
@@ -34,7 +34,7 @@ def burn_down(one: Spending, currency: str, tz: ZoneInfo) -> Figure:
     layout["annotations"] = _labels(one, currency)
     layout["shapes"] = _lines(one)
     label = f"What is left of the budget of {budget.queue.name}, by day"
-    return Figure("budget", label, HEIGHT, data, layout)
+    return Chart("budget", label, HEIGHT, data, layout)
 
 
 def _at(day: Any) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from portal.display.periods import Floats
-from portal.reports.figures import Figure, theme
-from portal.reports.forecast import HOUR, WEEK, ClassAhead, ForecastReport, Past
+from portal.reports.figures import Chart, theme
+from portal.reports.forecast import HOUR, WEEK, ClassAhead, ForecastReport, KnownDemand
 from scheduling.models import DemandForecast
 
 HEIGHT = 264
@@ -21,8 +21,8 @@ BOX = 0.07
 
 
 def next_week(
-    report: ForecastReport, chosen: ClassAhead, past: Past, row: DemandForecast
-) -> Figure:
+    report: ForecastReport, chosen: ClassAhead, past: KnownDemand, row: DemandForecast
+) -> Chart:
     """The last days and the next, against what there is."""
     zone = report.filters.tz
     count = len(row.hours["p50"])
@@ -46,10 +46,12 @@ def next_week(
         ], top),
     ]  # fmt: skip
     label = f"GPUs of {chosen.gpu_class.name} asked for, the last days and the next week"
-    return Figure("next-week", label, HEIGHT, data, layout)
+    return Chart("next-week", label, HEIGHT, data, layout)
 
 
-def trend(report: ForecastReport, chosen: ClassAhead, past: Past, row: DemandForecast) -> Figure:
+def trend(
+    report: ForecastReport, chosen: ClassAhead, past: KnownDemand, row: DemandForecast
+) -> Chart:
     """Weekly means, with the box of when they pass what there is."""
     zone = report.filters.tz
     count = len(row.weeks["p50"])
@@ -79,10 +81,10 @@ def trend(report: ForecastReport, chosen: ClassAhead, past: Past, row: DemandFor
         ], top),
     ]  # fmt: skip
     label = f"Weekly mean of the GPUs of {chosen.gpu_class.name} asked for, before and ahead"
-    return Figure("trend", label, HEIGHT, data, layout)
+    return Chart("trend", label, HEIGHT, data, layout)
 
 
-def earlier(report: ForecastReport, chosen: ClassAhead, row: DemandForecast) -> Figure | None:
+def earlier(report: ForecastReport, chosen: ClassAhead, row: DemandForecast) -> Chart | None:
     """What was told some weeks ago and what came; None where nothing that old can be told."""
     past = row.earlier
     if not past:
@@ -105,7 +107,7 @@ def earlier(report: ForecastReport, chosen: ClassAhead, row: DemandForecast) -> 
     ], top)  # fmt: skip
     at = made.astimezone(report.filters.tz)
     label = f"The forecast of {theme.day_text(at)} beside what came, weekly means"
-    return Figure("earlier", label, HEIGHT, data, layout)
+    return Chart("earlier", label, HEIGHT, data, layout)
 
 
 def _layout(report: ForecastReport, start: datetime, end: datetime) -> dict[str, Any]:

@@ -8,25 +8,25 @@ import numpy as np
 
 from portal.display.format import class_number
 from portal.display.periods import Floats
-from portal.reports.figures import Figure, theme
+from portal.reports.figures import Chart, theme
 from portal.reports.fragmentation import FragmentationReport, FragmentedMeans
 
 HEIGHT = 252
 TOP, BOTTOM = 16, 32
 
 
-def by_period(report: FragmentationReport) -> Figure:
+def by_period(report: FragmentationReport) -> Chart:
     """Pale areas, labelled right of the last period, with the highest period named."""
     lines = [line for line in report.lines if np.nansum(line.means) > 0]
     total = _total(report)
     top = max(1.0, float(np.nanmax(total, initial=0.0))) * 1.2
-    layout = theme.layout(left=36, right=128, top=TOP, bottom=BOTTOM)
+    layout = theme.layout(left=36, right=148, top=TOP, bottom=BOTTOM)
     layout["xaxis"] = theme.period_axis(report.periods, report.filters.tz)
     layout["yaxis"] = theme.axis(range=[0, top], nticks=5, rangemode="tozero")
     layout["annotations"] = _labels(lines, total, top) + _highest(report, total)
     data = [_area(report, line) for line in lines]
     label = f"Mean fragmented GPUs by {report.periods.unit} and GPU class"
-    return Figure("fragmented", label, HEIGHT, data, layout)
+    return Chart("fragmented", label, HEIGHT, data, layout)
 
 
 def _total(report: FragmentationReport) -> Floats:
@@ -59,7 +59,8 @@ def _labels(lines: list[FragmentedMeans], total: Floats, top: float) -> list[dic
     last, below, wanted = int(known[-1]), 0.0, []
     for line in lines:
         value = float(np.nan_to_num(line.means[last]))
-        wanted.append((f"{line.name} {value:.1f}", below + value / 2, False))
+        if value:
+            wanted.append((f"{line.name} {value:.1f}", below + value / 2, False))
         below += value
     wanted.append((f"{below:.1f} in all", below, True))
     gap = theme.LABEL_GAP_PX * top / (HEIGHT - TOP - BOTTOM)

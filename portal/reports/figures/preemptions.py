@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from portal.reports.figures import Figure, theme
+from portal.reports.figures import Chart, theme
 from portal.reports.preemptions import PreemptionsReport
 from scheduling.models import EvictionRule
 
@@ -20,7 +20,7 @@ COLOURS = {
 }
 
 
-def by_rule(report: PreemptionsReport) -> Figure:
+def by_rule(report: PreemptionsReport) -> Chart:
     """One bar a period; rules that evicted nobody are left out."""
     rules = [rule for rule in COLOURS if report.rule_count(rule)]
     layout = theme.layout(left=36, right=136, top=TOP, bottom=BOTTOM)
@@ -32,7 +32,7 @@ def by_rule(report: PreemptionsReport) -> Figure:
     data = [_bars(report, rule) for rule in rules]
     layout["annotations"] = _labels(report, rules, top)
     label = f"Evictions by {report.periods.unit} and rule"
-    return Figure("by-rule", label, HEIGHT, data, layout)
+    return Chart("by-rule", label, HEIGHT, data, layout)
 
 
 def rule_name(rule: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from portal.display.format import counted, duration
-from portal.reports.figures import Figure, theme
+from portal.reports.figures import Chart, theme
 from portal.reports.starts import StartsReport, span
 
 HEIGHT = 252
 
 
-def by_hour(report: StartsReport) -> Figure:
+def by_hour(report: StartsReport) -> Chart:
     """One bar an hour, its median wait beside the pointer."""
     hours = list(range(len(report.hours)))
     layout = theme.layout(left=48, right=16)
@@ -32,4 +32,4 @@ def by_hour(report: StartsReport) -> Figure:
         ],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
-    return Figure("by-hour", "Starts by hour of day", HEIGHT, [bars], layout)
+    return Chart("by-hour", "Starts by hour of day", HEIGHT, [bars], layout)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from portal.reports.figures import Figure, theme
+from portal.reports.figures import Chart, theme
 from portal.reports.use import UseReport
 
 HEIGHT = 264
@@ -18,7 +18,7 @@ MARKS = {
 }
 
 
-def by_period(report: UseReport) -> Figure:
+def by_period(report: UseReport) -> Chart:
     """Bars that add up to what was allocated, under what was ready, dashed."""
     layout = theme.layout(left=40, right=112, top=TOP, bottom=BOTTOM)
     layout |= {"barmode": "stack", "bargap": 0.24}
@@ -29,7 +29,7 @@ def by_period(report: UseReport) -> Figure:
     data = [_bars(report, part) for part in PARTS] + [_ready(report)]
     layout["annotations"] = _labels(report, top)
     label = f"Mean GPUs by {report.periods.unit}: really used, partly used, nothing ran, and ready"
-    return Figure("use", label, HEIGHT, data, layout)
+    return Chart("use", label, HEIGHT, data, layout)
 
 
 def _middles(report: UseReport) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from portal.display.format import class_number
 from portal.display.periods import Floats
-from portal.reports.figures import Figure, theme
+from portal.reports.figures import Chart, theme
 from portal.reports.figures.labels import AWAY_PX, CHAR_PX
 from portal.reports.utilization import ClassSeries, UtilizationReport
 
@@ -25,7 +25,7 @@ NARROW_PX = 160
 """Width of the plot on the narrowest page, between its margins."""
 
 
-def allocated_by_class(report: UtilizationReport) -> Figure:
+def allocated_by_class(report: UtilizationReport) -> Chart:
     """Areas are pale, so that labels stand on them; capacity dashed; really used a line with a halo."""
     capacity, used, allocated = (
         np.sum([getattr(line, name) for line in report.series], axis=0)
@@ -43,7 +43,7 @@ def allocated_by_class(report: UtilizationReport) -> Figure:
     layout["yaxis"] = theme.axis(range=[0, top], nticks=5, rangemode="tozero")
     layout["annotations"] = _labels(report, capacity, used, top)
     label = f"Mean GPUs allocated by GPU class against {report.against} GPUs over time"
-    return Figure("allocated", label, HEIGHT, data, layout)
+    return Chart("allocated", label, HEIGHT, data, layout)
 
 
 def _middles(report: UtilizationReport) -> list[str]:

@@ -9,11 +9,12 @@ import numpy as np
 from portal.display.format import hmin
 from portal.display.periods import Floats
 from portal.display.spread import Spread
-from portal.reports.figures import Figure, theme
+from portal.reports.figures import Chart, down, theme
 from portal.reports.figures.labels import beside_lines
 from portal.reports.waits import WEEKDAYS, ClassWaits, WaitsReport
 
 HEIGHT = 264
+TOP, BOTTOM = 16, 28
 WEEK_HEIGHT = 200
 TICKS_S = (1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400)
 TICK_TEXTS = ("1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "24 h", "7 d", "30 d")
@@ -32,12 +33,15 @@ LINES = (
 )
 
 
-def by_day(report: WaitsReport) -> Figure:
+def by_day(report: WaitsReport) -> Chart:
     """P50, P90 and P99 by period of start, on a logarithmic axis."""
     low, high = _bounds(tuple(spread for spread in report.days if spread.is_telling))
-    layout = theme.layout(left=56, right=48, bottom=28)
+    room = down.room(report.down)
+    layout = theme.layout(left=56, right=48, top=TOP + room, bottom=BOTTOM)
+    plot_px = HEIGHT - TOP - BOTTOM - room
     layout["xaxis"] = theme.period_axis(report.periods, report.filters.tz)
     layout["yaxis"] = _log_axis(low, high)
+    layout["shapes"], said = down.drawn(report.down, report.filters.tz, plot_px)
     data, ends = [], []
     for line in LINES:
         key, name, colour, _ = line
@@ -45,14 +49,14 @@ def by_day(report: WaitsReport) -> Figure:
         data.append(_line(report, line, low))
         if known := [v for v in values if v is not None]:
             ends.append((name, float(np.log10(max(known[-1], low))), colour))
-    per_px = (np.log10(high) - np.log10(low)) / (HEIGHT - 44)
+    per_px = (np.log10(high) - np.log10(low)) / plot_px
     heights = theme.apart([y for _, y, _ in ends], theme.LABEL_GAP_PX * float(per_px))
-    layout["annotations"] = [
+    layout["annotations"] = said + [
         theme.label(name, y, bold=True, font={"color": colour})
         for (name, _, colour), y in zip(ends, heights, strict=True)
     ]
     label = f"P50, P90 and P99 of the wait by {report.periods.unit} of start"
-    return Figure("by-day", label, HEIGHT, data, layout)
+    return Chart("by-day", label, HEIGHT, data, layout)
 
 
 def _line(report: WaitsReport, line: tuple[str, str, str, float], low: float) -> dict[str, Any]:
@@ -108,7 +112,7 @@ def _log_axis(low: float, high: float, **options: Any) -> dict[str, Any]:
     )
 
 
-def started_within(report: WaitsReport) -> Figure:
+def started_within(report: WaitsReport) -> Chart:
     """The share of each class's work that started within a wait: distribution functions."""
     classes = [row for row in report.classes if row.spread.count]
     longest = max((float(row.waits[-1]) for row in classes), default=3600.0)
@@ -123,7 +127,7 @@ def started_within(report: WaitsReport) -> Figure:
     layout["hovermode"] = "closest"
     layout["annotations"] = _curve_labels(classes, xs, curves)
     data = [_curve(row, xs, ys) for row, ys in zip(classes, curves, strict=True)]
-    return Figure("within", "Share started within a wait, by GPU class", HEIGHT, data, layout)
+    return Chart("within", "Share started within a wait, by GPU class", HEIGHT, data, layout)
 
 
 def _curve(row: ClassWaits, xs: Floats, ys: Floats) -> dict[str, Any]:
@@ -163,7 +167,7 @@ def _curve_labels(rows: list[ClassWaits], xs: Floats, curves: list[Floats]) -> l
     ]
 
 
-def when_to_submit(report: WaitsReport) -> Figure:
+def when_to_submit(report: WaitsReport) -> Chart:
     """P90 by hour of the week of the submission; an hour without work is left empty."""
     z = [_day_of(report, day) for day in range(7)]
     top = scale_top(report)
@@ -201,7 +205,7 @@ def when_to_submit(report: WaitsReport) -> Figure:
         "hovertemplate": "%{customdata}<extra></extra>",
         "hoverongaps": False,
     }
-    return Figure(
+    return Chart(
         "week",
         "P90 wait by hour of the week of submission",
         WEEK_HEIGHT,

@@ -122,6 +122,41 @@ def test_page_draws_below_framed_and_above_filled_on_one_scale(shared: Small) ->
     assert fairness_finding(report).bold.startswith("research/speech received 50 %")
 
 
+def test_dates_stand_above_the_strips_where_their_days_begin(shared: Small) -> None:
+    report = fairness(shared.cluster, shared.last(24 * 14), shared.operator)
+    dates = fairness_page(report, show_all=False)["dates"]
+
+    begins = report.filters.start.replace(hour=0)
+    assert [text for _, text in dates] == [
+        f"{at.day} {at:%b}" for at in (begins + 24 * HOUR * n for n in (1, 8))
+    ]
+    assert [x for x, _ in dates] == [
+        pytest.approx(100 / 15, abs=0.01),
+        pytest.approx(800 / 15, abs=0.01),
+    ]
+
+
+def test_index_of_the_range_before_stands_beside_where_it_is_known(shared: Small) -> None:
+    make_workload(shared.vision, submitted_at=END - 60 * HOUR)
+    for hours_ago in (60, 30):
+        shared.sample(shared.root, shared.h100, hours_ago=hours_ago, ready=16)
+    shared.sample(shared.vision, shared.h100, hours_ago=30, allocated=1, fair_share=1)
+    shared.sample(shared.speech, shared.h100, hours_ago=30, allocated=1, fair_share=3)
+
+    assert found(shared, compare=True).jain_before == pytest.approx(0.8)
+    assert found(shared).jain_before is None
+    assert found(shared, hours=24 * 7, compare=True).jain_before is None
+
+
+def test_gpus_that_were_down_stand_above_the_queue_that_missed_most(shared: Small) -> None:
+    shared.sample(shared.root, shared.h100, hours_ago=2, installed=16, ready=8)
+    report = fairness(shared.cluster, shared.last(), shared.operator)
+
+    drawn = fairness_page(report, show_all=False)["received_figure"].as_dict()["layout"]
+    assert len(drawn["shapes"]) == 1
+    assert drawn["annotations"][0]["text"] == "8 h100 down"
+
+
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(0.1, 100)), min_size=1, max_size=9))
 def test_index_is_between_one_over_n_and_one(pairs: list[tuple[float, float]]) -> None:
     received, entitled = (np.array(values) for values in zip(*pairs, strict=True))

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from portal.reports.figures import Figure
+from portal.reports.figures import Chart
 from portal.reports.figures.labels import CHAR_PX
 from portal.reports.figures.utilization import allocated_by_class
 from portal.reports.filters import PRESETS, ReportFilters
@@ -34,7 +34,7 @@ REPORTS = (
 
 
 @pytest.fixture(scope="module")
-def figures(django_db_setup: None, django_db_blocker: object) -> list[Figure]:
+def figures(django_db_setup: None, django_db_blocker: object) -> list[Chart]:
     """Every figure of every report over every preset and a year, of two days of history."""
     from django.db import transaction
 
@@ -45,7 +45,7 @@ def figures(django_db_setup: None, django_db_blocker: object) -> list[Figure]:
             transaction.set_rollback(True)
 
 
-def _figures(cluster: Cluster) -> list[Figure]:
+def _figures(cluster: Cluster) -> list[Chart]:
     user = make_user(is_superuser=True)
     asked = [ReportFilters.last(preset, NOW, zone="Europe/Berlin") for preset in PRESETS]
     asked.append(ReportFilters(NOW.replace(year=2025), NOW))
@@ -56,11 +56,11 @@ def _figures(cluster: Cluster) -> list[Figure]:
             if report.is_empty:
                 continue
             context = page(report)  # type: ignore[operator]
-            found += [value for value in context.values() if isinstance(value, Figure)]
+            found += [value for value in context.values() if isinstance(value, Chart)]
     return found
 
 
-def test_every_figure_is_valid(figures: list[Figure]) -> None:
+def test_every_figure_is_valid(figures: list[Chart]) -> None:
     assert {figure.name for figure in figures} == {
         "allocated", "by-day", "within", "week", "by-hour", "by-rule",
     }  # fmt: skip
@@ -68,24 +68,24 @@ def test_every_figure_is_valid(figures: list[Figure]) -> None:
         go.Figure(figure.as_dict())
 
 
-def test_every_figure_is_json_without_nan(figures: list[Figure]) -> None:
+def test_every_figure_is_json_without_nan(figures: list[Chart]) -> None:
     for figure in figures:
         json.dumps(figure.as_dict(), allow_nan=False)
 
 
-def test_no_series_has_more_points_than_allowed(figures: list[Figure]) -> None:
+def test_no_series_has_more_points_than_allowed(figures: list[Chart]) -> None:
     for figure in figures:
         for trace in figure.data:
             assert len(trace["x"]) <= 500
 
 
-def test_no_label_holds_markup(figures: list[Figure]) -> None:
+def test_no_label_holds_markup(figures: list[Chart]) -> None:
     for figure in figures:
         text = json.dumps(figure.as_dict()).replace("<extra></extra>", "")
         assert "<" not in text, figure.name
 
 
-def test_colours_are_names_of_the_theme(figures: list[Figure]) -> None:
+def test_colours_are_names_of_the_theme(figures: list[Chart]) -> None:
     for figure in figures:
         for trace in figure.data:
             colour = trace.get("line", trace.get("marker", {})).get("color")

@@ -9,7 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from portal.reports.longest import BY_REASON, longest
-from scheduling.models import Action, Cycle, Decision, Reason, State, Workload
+from portal.reports.words import longest_finding
+from scheduling.models import Action, Cycle, Decision, Reason, State, Transition, Workload
 from tests.factories import make_workload
 from tests.portal.reports.conftest import END, HOUR, Small
 from tests.portal.reports.test_waits import started
@@ -17,9 +18,9 @@ from tests.portal.reports.test_waits import started
 pytestmark = pytest.mark.django_db
 
 
-def waits_for(work: Workload, at: datetime, reason: Reason) -> None:
+def waits_for(work: Workload, at: datetime, reason: Reason, **said: object) -> None:
     cycle = Cycle.objects.create(cluster=work.cluster, number=Cycle.objects.count() + 1, at=at)
-    Decision.objects.create(cycle=cycle, workload=work, action=Action.WAIT, reason=reason)
+    Decision.objects.create(cycle=cycle, workload=work, action=Action.WAIT, reason=reason, **said)
 
 
 def hours(report) -> dict[str, float]:
@@ -46,6 +47,25 @@ def test_wait_is_clipped_at_the_edges_of_the_range(small: Small) -> None:
     waits_for(waiting, filters.start - 5 * HOUR, Reason.AT_LIMIT)
     report = longest(small.cluster, filters, small.operator)
     assert hours(report) == {"limit": pytest.approx(filters.span / HOUR)}
+
+
+def test_classes_add_up_to_all_though_work_waits_still_or_again(small: Small) -> None:
+    started(small.vision, small.h100, wait_s=3600)
+    again = started(small.vision, small.h100, wait_s=7200)
+    Transition.objects.create(
+        workload=again, at=END - HOUR, to_state=State.RUNNING, gpus=1000, gpu_class=small.h100
+    )
+    Workload.objects.filter(pk=again.pk).update(
+        gpu_class=None, gpu_classes=["mig"], state=State.REQUEUED, finished_at=None
+    )
+    make_workload(
+        small.vision, gpu_classes=["mig", "h100"], state=State.PENDING, submitted_at=END - 4 * HOUR
+    )
+    hours_of = {
+        name: longest(small.cluster, small.last(gpu_classes=names), small.operator).hours
+        for name, names in (("all", ()), ("h100", ("h100",)), ("mig", ("mig",)))
+    }
+    assert hours_of == {"all": pytest.approx(7), "h100": pytest.approx(3), "mig": pytest.approx(4)}
 
 
 def test_what_the_ledger_no_longer_knows_is_said_so(small: Small) -> None:
@@ -107,14 +127,54 @@ def test_every_reason_to_wait_has_a_cause() -> None:
     assert BY_REASON.keys() == {reason.value for reason in set(Reason) - acts}
 
 
+def page_of(user: object) -> str:
+    client = Client()
+    client.force_login(user)  # type: ignore[arg-type]
+    span = {"from": f"{END - 30 * HOUR:%Y-%m-%dT%H:%MZ}", "to": f"{END:%Y-%m-%dT%H:%MZ}"}
+    return client.get(reverse("reports:longest", args=["fra1"]), span).content.decode()
+
+
+def test_nodes_that_were_down_are_a_reason_of_their_own(small: Small) -> None:
+    work = started(small.vision, small.h100, wait_s=4 * 3600)
+    waits_for(work, work.submitted_at, Reason.NODES_OUT)
+    report = longest(small.cluster, small.last(), small.operator)
+    assert hours(report) == {"down": 4.0}
+    assert "100 % nodes that were down" in longest_finding(report).bold
+
+
+def test_page_ranks_who_waited_and_gives_the_numbers_of_the_main_reason(small: Small) -> None:
+    work = started(small.vision, small.h100, wait_s=4 * 3600)
+    for hour, reason, sentence in (
+        (0, Reason.AT_LIMIT, "It holds 2 of its limit of 8."),
+        (1, Reason.AT_LIMIT, "It holds 8 of its limit of 8."),
+        (3, Reason.FRAGMENTED, "6 are free on 4 nodes."),
+    ):
+        at = work.submitted_at + hour * HOUR
+        waits_for(work, at, reason, sentence=sentence, sealed={}, numbers={})
+    page = page_of(small.operator)
+    assert 'data-label="rank">1<' in page
+    assert "It holds 8 of its limit of 8." in page
+    assert "It holds 2 of its limit" not in page
+    assert "6 are free" not in page
+
+
+def test_numbers_of_others_stay_with_who_sees_them(small: Small) -> None:
+    work = started(small.vision, small.h100, wait_s=4 * 3600)
+    waits_for(
+        work, work.submitted_at, Reason.WAITS_FOR_TURN, sentence="theirs of platform goes first.",
+        sealed={"sentence": "Another goes first.", "workload_queue": "platform"}, numbers={},
+    )  # fmt: skip
+    assert "theirs of platform goes first." in page_of(small.operator)
+    page = page_of(small.lead)
+    assert "Another goes first." in page
+    assert "theirs of platform" not in page
+
+
 def test_page_says_who_and_why(small: Small) -> None:
     work = started(small.vision, small.h100, wait_s=4 * 3600)
     waits_for(work, work.submitted_at, Reason.ABOVE_FAIR_SHARE)
     waits_for(work, work.submitted_at + HOUR, Reason.FRAGMENTED)
-    client = Client()
-    client.force_login(small.operator)
-    span = {"from": f"{END - 30 * HOUR:%Y-%m-%dT%H:%MZ}", "to": f"{END:%Y-%m-%dT%H:%MZ}"}
-    page = client.get(reverse("reports:longest", args=["fra1"]), span).content.decode()
+    page = page_of(small.operator)
     assert "Fragmented; then above its share" in page
     assert "25 % of 4 waiting hours were quota" in page
     assert work.name in page

@@ -170,6 +170,32 @@ def test_persons_and_others_add_up_to_the_total(small: Small, payer: User) -> No
     assert sum(row.charged for row in report.users) == pytest.approx(report.total.charged)
 
 
+def test_used_of_a_person_is_their_own_less_what_they_lost(small: Small, payer: User) -> None:
+    small.sample(small.vision, small.h100, allocated=8, used=6)
+    evict(small, small.vision, small.platform, rule=EvictionRule.RECLAIM)
+    small.vision.workloads.update(user="ann")
+    (row,) = report_of(small, payer).queues
+    assert row.costs.lost > 0
+    assert sum(one.used for one in report_of(small, payer).users) == pytest.approx(row.costs.used)
+
+
+def test_used_of_persons_is_what_was_measured_of_their_own_work(small: Small, payer: User) -> None:
+    """Both held 4 GPUs for an hour at 2 each; one of them used all, one a quarter."""
+    small.sample(small.vision, small.h100, allocated=4, used=4)
+    small.sample(small.speech, small.h100, allocated=4, used=1)
+    for queue, name, active in ((small.vision, "ann", 1.0), (small.speech, "ben", 0.25)):
+        work = queue.workloads.get()
+        work.user = name
+        work.save()
+        work.gpu_use.create(
+            gpu_class=small.h100, start=END - HOUR, gpu_s=4 * 3600, active_gpu_s=4 * 3600 * active
+        )
+    report = report_of(small, payer)
+    shares = {row.name: row.used_share for row in report.users}
+    assert shares == {"ann": pytest.approx(1.0), "ben": pytest.approx(0.25)}
+    assert sum(row.used for row in report.users) == pytest.approx(report.total.used)
+
+
 def test_page_adds_up_in_whole_money(small: Small, payer: User) -> None:
     for hours_ago, used in ((1, 1.1), (2, 2.35), (3, 0.7)):
         small.sample(small.vision, small.h100, allocated=3.3, used=used, hours_ago=hours_ago)
@@ -235,6 +261,61 @@ def test_budget_runs_out_on_the_day_that_days_like_the_last_reach(
     assert (one.spent, one.left) == (pytest.approx(100), pytest.approx(25))
     assert one.runs_out == END.date() + timedelta(days=3)
     assert one.at_end == pytest.approx(200)
+
+
+def test_budget_says_what_a_day_costs(small: Small, payer: User) -> None:
+    spend(small, days=10, gpus=5)
+
+    (one,) = spendings(small.cluster, [budget_of(small, 500, ahead=4)], small.cluster.now())
+
+    assert one.a_day == pytest.approx(10)
+
+
+def test_budgets_of_one_time_add_up_and_those_within_another_count_once(
+    small: Small, payer: User
+) -> None:
+    spend(small, days=10, gpus=5)
+    today = END.date()
+    time = {"begin": today - timedelta(days=10), "end": today + timedelta(days=4), "by": payer}
+    for queue, amount in ((small.vision, 100), (small.research, 500), (small.platform, 50)):
+        set_budget(queue=queue, amount=Decimal(amount), **time)
+
+    found = showback_page(report_of(small, payer), user=payer)["budget_sum"]
+
+    assert (found.count, found.amount) == (2, 550)
+    assert found.spent == sum(
+        round(row.one.spent)
+        for row in showback_page(report_of(small, payer), user=payer)["budgets"]
+        if row.one.budget.queue != small.vision
+    )
+
+
+def test_budgets_of_several_times_have_no_sum(small: Small, payer: User) -> None:
+    today = END.date()
+    for queue, days in ((small.vision, 1), (small.platform, 2)):
+        end = today + timedelta(days=days)
+        set_budget(queue=queue, amount=Decimal(9), begin=today, end=end, by=payer)
+
+    assert showback_page(report_of(small, payer), user=payer)["budget_sum"] is None
+
+
+def test_finding_says_what_the_budget_that_runs_out_spends_a_day_and_whose_gpus_idle(
+    small: Small, payer: User
+) -> None:
+    for day in range(1, 11):
+        for queue, used in ((small.vision, 1), (small.speech, 4)):
+            small.sample(queue, small.h100, hours_ago=24 * day, allocated=5, used=used)
+        small.sample(small.research, small.h100, hours_ago=24 * day, allocated=10)
+    today = END.date()
+    set_budget(
+        queue=small.research, amount=Decimal(250), by=payer,
+        begin=today - timedelta(days=10), end=today + timedelta(days=10),
+    )  # fmt: skip
+
+    said = showback_finding(report_of(small, payer)).rest
+
+    assert said.startswith("research spends €20 a day and will have used its budget on ")
+    assert said.endswith("80 % of what it paid for idle GPUs is vision's.")
 
 
 def test_budget_that_lasts_runs_out_on_no_day(small: Small, payer: User) -> None:

@@ -9,11 +9,23 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from portal.accounts.models import User
 from portal.notices import idle as notices
 from portal.notices.models import Kind, Notice, Preference, When
-from portal.reports.requests_and_use import would_do
-from portal.reports.use import use
-from scheduling.models import Cluster, GpuClass, GpuUse, IdleEnd, IdleSpell, Queue, State, Workload
+from portal.reports.requests_and_use import AskedRow, would_do
+from portal.reports.use import SHOWN, use
+from portal.web.reports.use import _first
+from scheduling.models import (
+    Cluster,
+    GpuClass,
+    GpuUse,
+    IdleEnd,
+    IdleSpell,
+    Prediction,
+    Queue,
+    State,
+    Workload,
+)
 from tests.factories import make_member, make_user, make_workload
 from tests.portal.reports.conftest import END, HOUR, Small
 
@@ -81,7 +93,7 @@ def test_what_idles_now_says_since_when_at_what_cost_and_when_it_is_culled(small
     Cluster.objects.update(cull_after_s=7200)
     small.cluster.refresh_from_db()
     work = held(small.vision, small.h100, type="interactive")
-    idling(work, 90 * MINUTE)
+    idling(work, 90 * MINUTE, first_told_at=END - HOUR)
     idling(held(small.vision, small.h100), 20 * MINUTE)
 
     (row,) = use(small.cluster, small.last(), small.operator).now
@@ -90,6 +102,80 @@ def test_what_idles_now_says_since_when_at_what_cost_and_when_it_is_culled(small
     assert row.for_s == pytest.approx(5400, abs=1)
     assert row.culled is not None
     assert abs(row.culled - END - 30 * MINUTE) < MINUTE
+
+
+def test_what_nobody_was_told_of_is_culled_no_sooner_than_after_the_whole_warning(
+    small: Small,
+) -> None:
+    Cluster.objects.update(cull_after_s=3600)
+    small.cluster.refresh_from_db()
+    idling(held(small.vision, small.h100, type="interactive"), 3 * HOUR)
+
+    (row,) = use(small.cluster, small.last(), small.operator).now
+
+    assert row.culled is not None
+    assert abs(row.culled - END - 30 * MINUTE) < MINUTE
+
+
+@pytest.mark.parametrize(
+    ("ended", "won"), [(IdleEnd.GIVEN_BACK, 16), (IdleEnd.CULLED, 16), (IdleEnd.USED, None)]
+)
+def test_what_a_nudge_won_back_lasts_until_the_run_would_have_ended(
+    small: Small, ended: IdleEnd, won: float | None
+) -> None:
+    work = held(small.vision, small.h100, started_at=END - 8 * HOUR)
+    Prediction.objects.create(
+        workload=work, at=END, p10_s=0, p50_s=0, p90_s=0, told_at=END,
+        told_p10_s=0, told_p50_s=10 * 3600, told_p90_s=20 * 3600,
+    )  # fmt: skip
+    idling(work, 4 * HOUR, 2 * HOUR, ended=ended, told=1)
+
+    found = use(small.cluster, small.last(), small.operator).nudges.won_back
+
+    assert (found and found.gpu_hours) == (won and pytest.approx(won))
+    assert (found and found.cost) == (won and pytest.approx(2 * won))
+
+
+def test_what_no_run_time_was_predicted_of_won_nothing_that_is_known(small: Small) -> None:
+    idling(held(small.vision, small.h100), 4 * HOUR, HOUR, ended=IdleEnd.CULLED, told=1)
+    assert use(small.cluster, small.last(), small.operator).nudges.won_back is None
+
+
+def test_what_fits_as_it_was_asked_stays_among_the_rows_that_would_save_something() -> None:
+    rows = [_asked(f"less-{n}", "1 × l4") for n in range(20)] + [
+        _asked(f"fits-{n}", "") for n in range(5)
+    ]
+    assert [row.name for row in _first(rows)][SHOWN - 4 :] == [
+        "less-8", "fits-0", "fits-1", "fits-2",
+    ]  # fmt: skip
+    assert len(_first(rows)) == SHOWN
+
+
+def _asked(name: str, would_do: str) -> AskedRow:
+    return AskedRow(
+        name, "vision", 1, "ann", 1, 1.0, "h100", 0, 10.0, 0.0, 0.0, 0.5, would_do, 0.5, 1.0,
+        "uid",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("reader", "act"), [("ann", "/submit/?clone={uid}"), ("eve", "/w/{uid}/")])
+def test_row_of_what_was_asked_leads_to_its_last_run_and_its_owner_to_the_form(
+    small: Small, reader: str, act: str
+) -> None:
+    small.sample(small.vision, small.h100, allocated=8, used=2)
+    make_member(small.vision, name=reader, may_submit=True)
+    for name in ("eval-1", "eval-2"):
+        newest = held(small.vision, small.h100, name=name)
+        GpuUse.objects.create(
+            workload=newest, gpu_class=small.h100, start=END - 2 * HOUR,
+            gpu_s=20 * 3600, active_gpu_s=2 * 3600,
+        )  # fmt: skip
+    client = Client()
+    client.force_login(User.objects.get(username=reader))
+    page = client.get(reverse("reports:use", args=["fra1"]))
+    (row,) = page.context["asked"]
+    assert (row.row.newest, row.row.would_do) == (newest.uid, "1 × h100")
+    assert act.format(uid=newest.uid) in page.content.decode()
 
 
 def test_costs_are_told_to_who_reads_them_alone(small: Small) -> None:

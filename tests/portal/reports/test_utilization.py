@@ -210,6 +210,19 @@ def test_user_filter_reads_the_workloads_own_timelines(small: Small) -> None:
 
 
 @pytest.mark.django_db
+def test_one_class_of_a_user_leaves_out_what_they_held_of_another(small: Small) -> None:
+    two_hours(small)
+    work = make_workload(
+        small.vision, user="ann", gpus=4000, gpu_class=small.mig, state=State.RUNNING
+    )
+    at = END - timedelta(minutes=90)
+    Transition.objects.create(workload=work, at=at, to_state=State.ADMITTED, gpus=4000)
+    filters = small.last(2, user="ann", gpu_classes=("h100",))
+    rows = utilization(small.cluster, filters, small.operator).queues
+    assert {row.usage.allocated for row in rows} == {0}
+
+
+@pytest.mark.django_db
 def test_lead_sees_only_the_own_subtree(small: Small) -> None:
     two_hours(small)
     report = utilization(small.cluster, small.last(), small.lead)

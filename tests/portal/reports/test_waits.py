@@ -68,6 +68,57 @@ def test_waits_are_grouped_by_class_and_size(small: Small) -> None:
 
 
 @pytest.mark.django_db
+def test_queues_stand_by_their_p90_and_the_first_is_said(small: Small) -> None:
+    for queue, wait_s in ((small.vision, 60), (small.platform, 7200)):
+        for _ in range(LEAST):
+            started(queue, small.h100, wait_s=wait_s)
+    started(small.speech, small.h100, wait_s=86400)
+    report = waits(small.cluster, small.last(), small.operator)
+    assert [(row.path, row.spread.count) for row in report.queues] == [
+        ("platform", LEAST), ("research/vision", LEAST), ("research/speech", 1),
+    ]  # fmt: skip
+    assert "platform waits longest, nine of ten within 2 h." in waits_finding(report).rest
+    assert [row.path for row in waits_page(report)["queue_rows"]] == [
+        "platform", "research/vision", "research/speech",
+    ]  # fmt: skip
+
+
+@pytest.mark.django_db
+def test_one_queue_alone_is_not_said_to_wait_longest(small: Small) -> None:
+    for _ in range(LEAST):
+        started(small.vision, small.h100, wait_s=60)
+    report = waits(small.cluster, small.last(), small.operator)
+    assert "waits longest" not in waits_finding(report).rest
+
+
+@pytest.mark.django_db
+def test_gpus_that_were_down_stand_above_the_waits_as_one_line_a_spell(small: Small) -> None:
+    started(small.vision, small.h100, wait_s=60)
+    for hours_ago, ready in ((6, 16), (5, 8), (4, 0), (3, 16), (2, 8), (1, 16)):
+        small.sample(small.root, small.h100, hours_ago=hours_ago, installed=16, ready=ready)
+    report = waits(small.cluster, small.last(), small.lead)
+    assert [(one.name, one.since, one.until, one.gpus) for one in report.down] == [
+        ("h100", END - 5 * HOUR, END - 3 * HOUR, 16),
+        ("h100", END - 2 * HOUR, END - HOUR, 8),
+    ]
+    drawn = by_day(report).as_dict()["layout"]
+    assert [(one["x0"][11:16], one["x1"][11:16]) for one in drawn["shapes"]] == [
+        (f"{END - 5 * HOUR:%H:%M}", f"{END - 3 * HOUR:%H:%M}"),
+        (f"{END - 2 * HOUR:%H:%M}", f"{END - HOUR:%H:%M}"),
+    ]
+    assert drawn["annotations"][0]["text"] == "16 h100 down"
+
+
+@pytest.mark.django_db
+def test_gpus_down_over_the_whole_range_are_said_so(small: Small) -> None:
+    started(small.vision, small.h100, wait_s=60)
+    for hours_ago in range(1, 25):
+        small.sample(small.root, small.h100, hours_ago=hours_ago, installed=16, ready=8)
+    report = waits(small.cluster, small.last(), small.operator)
+    assert [is_whole for _, is_whole in waits_page(report)["down_rows"]] == [True]
+
+
+@pytest.mark.django_db
 def test_work_that_still_waits_is_reported_apart(small: Small) -> None:
     started(small.vision, small.h100, wait_s=60)
     make_workload(
@@ -101,17 +152,20 @@ def test_work_cancelled_before_its_start_has_no_wait(small: Small) -> None:
 
 
 @pytest.mark.django_db
-def test_evicted_work_counts_for_the_class_it_asks_for_first(small: Small) -> None:
-    make_workload(
+def test_evicted_work_counts_for_the_class_that_it_held(small: Small) -> None:
+    work = make_workload(
         small.vision,
         gpu_classes=["mig", "h100"],
         state=State.REQUEUED,
         submitted_at=END - 3 * HOUR,
         first_started_at=END - 2 * HOUR,
     )
-    report = waits(small.cluster, small.last(gpu_classes=("mig",)), small.operator)
+    Transition.objects.create(
+        workload=work, at=END - 2 * HOUR, to_state=State.RUNNING, gpus=1000, gpu_class=small.h100
+    )
+    report = waits(small.cluster, small.last(gpu_classes=("h100",)), small.operator)
     assert report.total.p50 == pytest.approx(3600)
-    assert waits(small.cluster, small.last(gpu_classes=("h100",)), small.operator).is_empty
+    assert waits(small.cluster, small.last(gpu_classes=("mig",)), small.operator).is_empty
 
 
 @pytest.mark.django_db
@@ -189,7 +243,7 @@ def test_queries_do_not_grow_with_the_work(
 ) -> None:
     for _ in range(count):
         started(small.vision, small.h100, wait_s=60)
-    with django_assert_num_queries(7):  # type: ignore[operator]
+    with django_assert_num_queries(6):  # type: ignore[operator]
         waits(small.cluster, small.last(), small.operator)
 
 
