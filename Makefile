@@ -14,6 +14,7 @@ FOLDER ?=
 SUITE ?= sid
 FULL ?=
 TESTS ?= tests
+SEED ?=
 FAULTS ?=
 CLUSTER_TESTS ?= $(addprefix tests/scheduling/cluster/,contract kubelets real) \
 	$(addprefix tests/scheduling/cluster/test_,lease.py mirror.py) \
@@ -79,8 +80,8 @@ cluster-down: .venv/.runtime ## End it and forget what it stored
 browser: | .venv/bin/python
 	@docker/install-browser.sh $(BIN)/python
 
-test: .venv/.dev browser ## Every test; TESTS=path narrows
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
+test: .venv/.dev browser ## Every test; TESTS=path narrows, SEED=number shuffles
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(SEED),--random-order-seed=$(SEED)) $(TESTS)
 
 costs: .venv/.dev ## Count anew what cycles, background tasks and pages ask for: tests/costs/ledger.json
 	WEIR_WRITE_COSTS=1 $(BIN)/python -m pytest -n 0 tests/costs
@@ -117,7 +118,7 @@ test-nightly: export PYTHONHASHSEED := random
 test-nightly: .venv/.dev services ## The engine's laws over 2,000 random organisations each, every hostile text by everybody everywhere
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist worksteal tests/scheduling/engine/test_laws.py \
 		tests/walk tests/security/test_hostile_input.py tests/security/test_extreme_numbers.py \
-		tests/portal/api/test_conformance.py
+		tests/portal/api/test_conformance.py tests/scheduling/services/test_settling.py
 	@# Without the compiler, where an index below zero raises.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
 	@# The image built twice, and PostgreSQL away for ten minutes.
@@ -125,11 +126,13 @@ test-nightly: .venv/.dev services ## The engine's laws over 2,000 random organis
 	HYPOTHESIS_PROFILE=nightly WEIR_TEST_PARTS=1 $(BIN)/python -m pytest -n 0 tests/parts/test_whole.py -k "person_signs or ten-minutes"
 	@# The oldest Kubernetes that Weir is tested with.
 	$(MAKE) test-cluster WEIR_KUBERNETES=oldest
-	@# Both commands of README on each Debian, every test included.
-	for suite in bookworm trixie sid; do "$(PYTHON)" -m tests.fresh $$suite --full || exit 1; done
+	@# Both commands of README on each Debian, every test included, in an order of the night.
+	for suite in bookworm trixie sid; do "$(PYTHON)" -m tests.fresh $$suite --full --seed $$RANDOM || exit 1; done
+	@# Laws 4 and 8 in 100,000 worlds, others each night: what acts without a stated reason may not grow.
+	$(BIN)/python -m tests.scheduling.engine.second_plans --worlds 100000 --seed $$(date +%y%j00000) --most 1
 
-test-fresh: ## README's commands from a bare clone in a bare Debian: SUITE=bookworm|trixie|sid, FULL=1 for every test
-	@"$(PYTHON)" -m tests.fresh $(SUITE) $(if $(FULL),--full)
+test-fresh: ## README's commands from a bare clone in a bare Debian: SUITE=bookworm|trixie|sid, FULL=1 for every test, SEED=
+	@"$(PYTHON)" -m tests.fresh $(SUITE) $(if $(FULL),--full) $(if $(SEED),--seed $(SEED))
 
 mutants: .venv/.dev browser ## Plant known faults, one at a time: the tests must notice each; FAULTS=words narrows
 	$(BIN)/python -m tests.mutants $(FAULTS)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -15,6 +16,8 @@ Row = Mapping[str, Any]
 Column = tuple[str, Callable[[Row], Any]]
 TABLE, JSON, YAML = "table", "json", "yaml"
 GAP = "  "
+FIGURE = re.compile(r"–|[\d,]+(\.\d+)?( %)?|\d+ (d|h|min|s)( \d+ (h|min|s))?")
+"""What stands to the right of its column: numbers, shares, durations."""
 
 
 def safe(text: object) -> str:
@@ -72,6 +75,20 @@ def moment(text: str | None) -> str:
     return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
 
 
+def band(start: str | None, end: str | None) -> str:
+    """From one instant to another; one alone where both are of one minute."""
+    first, last = moment(start), moment(end)
+    return first if first == last else f"{first} to {last}"
+
+
+def ago(text: str | None) -> str:
+    """How long an instant of the portal's clock is over: a cluster that runs fast has a time of its own."""
+    if not text:
+        return "–"
+    passed = datetime.now(UTC) - datetime.fromisoformat(text)
+    return f"{duration(max(0.0, passed.total_seconds()))} ago"
+
+
 def duration(seconds: float | None) -> str:
     """The two largest units, as ``2 h 10 min``."""
     if seconds is None:
@@ -85,8 +102,7 @@ def duration(seconds: float | None) -> str:
 
 
 def _is_figure(value: Any) -> bool:
-    text = str(value).replace(",", "").replace(".", "", 1)
-    return isinstance(value, int | float) or text.isdigit() or text == "–"
+    return isinstance(value, int | float) or FIGURE.fullmatch(str(value)) is not None
 
 
 def _cell(value: Any) -> str:

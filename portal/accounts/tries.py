@@ -40,9 +40,8 @@ class LockedError(ValidationError):
 
     def __init__(self, wait: timedelta) -> None:
         self.minutes = max(1, math.ceil(wait.total_seconds() / 60))
-        sentence = (
-            f"Too many attempts. Wait {self.minutes} minutes, then try again, or ask an admin."
-        )
+        how_long = "a minute" if self.minutes == 1 else f"{self.minutes} minutes"
+        sentence = f"Too many attempts. Wait {how_long}, then try again, or ask an admin."
         super().__init__(sentence, code="locked")
 
 

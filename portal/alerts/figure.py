@@ -11,7 +11,7 @@ import numpy as np
 from portal.alerts import words
 from portal.alerts.models import Rule
 from portal.alerts.page import Trial
-from portal.reports.figures import Figure as Drawn
+from portal.reports.figures import Chart as Drawn
 from portal.reports.figures import theme
 
 HEIGHT = 252

@@ -65,6 +65,13 @@ class Rule(models.Model):
     """Of its figure at the last look; NULL before the first."""
     who = models.BigIntegerField(default=0, editable=False)
     """Id of the workload or queue that it was about then; 0: of none."""
+    of_class = models.ForeignKey(
+        GpuClass, on_delete=models.SET_NULL, null=True, editable=False, related_name="+"
+    )
+    """GPU class that it was about then."""
+    near = models.JSONField(null=True, editable=False)
+    """[[since, until]], seconds since 1970: when in the last two weeks it was near its bound and did not
+    fire; ``until`` is null while it is."""
 
     class Meta:
         ordering = ["figure", "queue__path", "id"]
@@ -87,6 +94,10 @@ class Firing(models.Model):
         Queue, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     """Whom it was about when it began."""
+    gpu_class = models.ForeignKey(
+        GpuClass, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    """Of what, then."""
     told = models.PositiveIntegerField(default=0)
     """People who were."""
     told_at = models.DateTimeField(null=True, blank=True)

@@ -16,7 +16,7 @@ from portal.accounts.models import User
 from portal.display.format import counted
 from portal.notices.models import Kind, Notice
 from portal.notices.outbox import tell
-from portal.streams.standing import Standing, standings
+from portal.streams.standing import StreamStanding, standings
 from portal.streams.targets import configured
 from portal.teams.memberships import administrators
 from scheduling.models import Cluster
@@ -38,12 +38,12 @@ def look() -> None:
             _tell_over(stream, cluster)
 
 
-def _has_failed(stream: Standing, now: datetime) -> bool:
+def _has_failed(stream: StreamStanding, now: datetime) -> bool:
     since = stream.failing_since
     return since is not None and now - since >= PATIENCE
 
 
-def _tell_failed(stream: Standing, cluster: Cluster, now: datetime) -> None:
+def _tell_failed(stream: StreamStanding, cluster: Cluster, now: datetime) -> None:
     assert stream.failing_since is not None  # noqa: S101 - narrows what _has_failed made sure
     title = (
         f"{stream.label} have not gone out to {stream.where} since"
@@ -54,7 +54,7 @@ def _tell_failed(stream: Standing, cluster: Cluster, now: datetime) -> None:
     _tell(stream, cluster, administrators(), source, title, lines)
 
 
-def _tell_over(stream: Standing, cluster: Cluster) -> None:
+def _tell_over(stream: StreamStanding, cluster: Cluster) -> None:
     """To whom was told that it fails."""
     notices = Notice.objects.filter(kind=Kind.ALERT, source__startswith=_of(stream))
     last = notices.order_by("-pk").first()
@@ -66,7 +66,7 @@ def _tell_over(stream: Standing, cluster: Cluster) -> None:
 
 
 def _tell(
-    stream: Standing,
+    stream: StreamStanding,
     cluster: Cluster,
     people: Iterable[User],
     source: str,
@@ -80,5 +80,5 @@ def _tell(
         )  # fmt: skip
 
 
-def _of(stream: Standing) -> str:
+def _of(stream: StreamStanding) -> str:
     return f"stream {stream.name} "

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -20,11 +21,13 @@ from portal.alerts.series import OF_NOW, OF_PROCESSES, OF_QUEUES, OF_WORK, Serie
 from portal.display.format import duration
 from portal.display.periods import Floats
 from portal.teams.access import visible_queues, visible_workloads
-from scheduling.models import Cluster, Queue, Workload
+from scheduling.models import Cluster, GpuClass, Queue, Workload
 
 SPAN = timedelta(days=14)
 POINTS = 448
 """Of the last two weeks; the eye sees no more in a chart."""
+ROOM = 0.02
+"""Of two weeks: nearer to an end a date has no room."""
 LEAST_WIDTH = 0.8
 """Of a stretch of the strip, percent: a narrower one is not seen."""
 
@@ -49,11 +52,22 @@ class RuleRow:
     work: Workload | None
     queue: Queue | None
     gpu_class: str
-    """That it is about, where its rule names none."""
+    """That it is about."""
     fires_at: datetime | None
     marks: Sequence[Mark]
+    nears: Sequence[Mark]
+    """Stretches in which it was near, as far as looks have kept them."""
     fired: int
     """Firings that began or went on in the two weeks."""
+
+    @property
+    def since(self) -> datetime | None:
+        """Since when it is what it is, where it is not quiet."""
+        if self.firing is not None:
+            return self.firing.since
+        if self.rule.over_since is not None or not self.rule.near or self.rule.near[-1][1]:
+            return self.rule.over_since
+        return datetime.fromtimestamp(self.rule.near[-1][0], UTC)
 
     @property
     def when(self) -> str:
@@ -118,31 +132,37 @@ def rows(user: User, cluster: Cluster, *, only_mine: bool = False) -> list[RuleR
 
 
 def _value(rule: Rule, now: datetime) -> tuple[float, int]:
-    """Of its figure and whom it is about, as the last look found it; what tells whether there are looks at
-    all, and what none has seen, is worked out now."""
+    """Of its figure and whom it is about, as the last look found it: what fires by it was found then as well.
+    What tells whether there are looks at all may be worse since, and is worked out now; so is what none has
+    seen."""
     if rule.value is not None and rule.figure not in OF_PROCESSES:
         return rule.value, rule.who
     reading = series(rule, np.array([now.timestamp()]))
-    return float(reading.values[-1]), int(reading.who[-1])
+    before = np.nan if rule.value is None else rule.value
+    return float(np.fmax(reading.values[-1], before)), int(reading.who[-1])
 
 
 @dataclass(frozen=True, slots=True)
 class _About:
-    """Work and queues that rules are about, as far as the person may see them."""
+    """Work and queues that rules are about, as far as the person may see them; and names of classes."""
 
     work: Mapping[int, Workload]
     queues: Mapping[int, Queue]
+    classes: Mapping[int | None, str]
 
     @classmethod
-    def of(cls, user: User, readings: Iterable[tuple[Rule, float, int]]) -> _About:
-        """Two queries at most."""
+    def of(cls, user: User, readings: Sequence[tuple[Rule, float, int]]) -> _About:
+        """Three queries at most."""
         named = [(rule.figure, who) for rule, _, who in readings if who]
         works = [who for figure, who in named if figure in OF_WORK]
         queues = [who for figure, who in named if figure in OF_QUEUES]
+        classes = {rule.of_class_id for rule, _, _ in readings if rule.of_class_id is not None}
+        named_so = GpuClass.objects.filter(pk__in=classes).order_by().values_list("pk", "name")
         seen = visible_workloads(user).select_related("cluster", "queue")
         return cls(
             seen.in_bulk(works) if works else {},
             visible_queues(user).in_bulk(queues) if queues else {},
+            dict(named_so) if classes else {},
         )
 
 
@@ -166,18 +186,38 @@ def _row(
         firing=firing,
         work=about.work.get(who) if is_work and verdict != RuleState.QUIET else None,
         queue=about.queues.get(who) if is_queue and verdict != RuleState.QUIET else None,
-        gpu_class="" if verdict == RuleState.QUIET else words.oversubscribed(rule),
+        gpu_class="" if verdict == RuleState.QUIET else about.classes.get(rule.of_class_id, ""),
         fires_at=fires_at,
-        marks=[_mark(one, now) for one in past],
+        marks=[_mark(one.since, one.until, now) for one in past],
+        nears=list(_nears(rule, now)),
         fired=len(past),
     )
 
 
-def _mark(one: Firing, now: datetime) -> Mark:
+def _nears(rule: Rule, now: datetime) -> Iterator[Mark]:
+    for since, until in rule.near or []:
+        end = None if until is None else datetime.fromtimestamp(until, UTC)
+        if end is None or end > now - SPAN:
+            yield _mark(datetime.fromtimestamp(since, UTC), end, now)
+
+
+def _mark(since: datetime, until: datetime | None, now: datetime) -> Mark:
     begin = now - SPAN
-    first, last = max(one.since, begin), one.until or now
+    first, last = max(since, begin), until or now
     width = max(LEAST_WIDTH, 100 * ((last - first) / SPAN))
     return Mark(round(min(100 - width, 100 * ((first - begin) / SPAN)), 2), round(width, 2))
+
+
+def dates(now: datetime, zone: ZoneInfo) -> list[tuple[float, str]]:
+    """(percent of the strip, text): where weeks begin."""
+    today = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    mondays = (today - timedelta(days=today.weekday() + 7 * weeks) for weeks in range(3))
+    begin = now - SPAN
+    return [
+        (round(100 * ((at - begin) / SPAN), 2), f"Mon {at.day}")
+        for at in reversed(list(mondays))
+        if ROOM <= (at - begin) / SPAN <= 1 - ROOM
+    ]
 
 
 def tried(user: User, rule: Rule, before: Rule | None, now: datetime) -> Trial:

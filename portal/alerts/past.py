@@ -100,7 +100,7 @@ def _bar(x: int, day: Day, most: int) -> Bar:
 
 
 @dataclass(frozen=True)
-class Past:
+class PastFirings:
     """``rows``: who fired most first."""
 
     first: date
@@ -119,7 +119,7 @@ class Past:
         return sum(row.escalated for row in self.rows)
 
 
-def past(user: User, cluster: Cluster, zone: ZoneInfo, *, only_mine: bool = False) -> Past:
+def past(user: User, cluster: Cluster, zone: ZoneInfo, *, only_mine: bool = False) -> PastFirings:
     """Of the rules that ``user`` sees; days are those of ``zone``, the last one is today."""
     now = cluster.now()
     last = now.astimezone(zone).date()
@@ -137,7 +137,7 @@ def past(user: User, cluster: Cluster, zone: ZoneInfo, *, only_mine: bool = Fals
     most = max(begun.values(), default=1)
     rows = [_row(rule, of[rule.pk], first, zone, now, most) for rule in rules]
     rows.sort(key=lambda row: (-row.fired, row.rule.figure, row.rule.pk))
-    return Past(first, last, rows, found, _acknowledged(found), _resolved(found))
+    return PastFirings(first, last, rows, found, _acknowledged(found), _resolved(found))
 
 
 def firings(rules: Iterable[Rule], begin: datetime) -> list[Firing]:
@@ -184,7 +184,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def table(found: Past) -> Table:
+def table(found: PastFirings) -> Table:
     """A line a firing, the first first; ``peak`` in the unit of the rule's figure (s, GPUs, a count)."""
     return Table("alerts", "Alerts of 90 days", COLUMNS, [_line(one) for one in found.firings])
 

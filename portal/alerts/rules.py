@@ -145,7 +145,7 @@ def save(*, by: User, cluster: Cluster, wish: Wish, rule: Rule | None = None) ->
     else:
         before = as_json(rule)
         if not wish.differs_by_circle_alone(Wish(**wished(rule))):
-            rule.over_since = rule.value = None
+            rule.over_since = rule.value = rule.near = None
             end_firings(rule, cluster.now())
     for name, value in wish.columns().items():
         setattr(rule, name, value)

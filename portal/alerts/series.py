@@ -48,12 +48,16 @@ AT_A_TIME = 20
 
 @dataclass(frozen=True, slots=True)
 class Series:
+    """``gpu_class``: ids of the classes that values are of, 0 where of none."""
+
     values: Floats
     who: Ints
+    gpu_class: Ints
 
     @classmethod
     def unknown(cls, times: Floats) -> Series:
-        return cls(np.full(len(times), np.nan), np.zeros(len(times), np.int64))
+        nobody = np.zeros(len(times), np.int64)
+        return cls(np.full(len(times), np.nan), nobody, nobody.copy())
 
 
 def series(rule: Rule, times: Floats) -> Series:
@@ -75,16 +79,21 @@ def _at(seconds: float) -> datetime:
     return datetime.fromtimestamp(float(seconds), UTC)
 
 
-def _longest(times: Floats, spells: Iterable[tuple[int, float, float]]) -> Series:
-    """At each moment how long the longest of those (who, begin, end) that last has lasted."""
+Lasting = tuple[int, int, float, float]
+"""Id of the workload or queue, its GPU class or 0, begin and end."""
+
+
+def _longest(times: Floats, spells: Iterable[Lasting]) -> Series:
+    """At each moment how long the longest of those that last has lasted."""
     found = Series.unknown(times)
-    for who, begin, end in spells:
+    for who, gpu_class, begin, end in spells:
         first, last = np.searchsorted(times, (begin, end))
         part = slice(int(first), int(last))
         lasted = times[part] - begin
         longer = ~(found.values[part] >= lasted)
         found.values[part] = np.where(longer, lasted, found.values[part])
         found.who[part] = np.where(longer, who, found.who[part])
+        found.gpu_class[part] = np.where(longer, gpu_class, found.gpu_class[part])
     found.values[np.isnan(found.values)] = 0.0
     return found
 
@@ -107,11 +116,9 @@ def _longest_wait(rule: Rule, times: Floats) -> Series:
     return _longest(times, _waits(rule, columns, end))
 
 
-def _waits(
-    rule: Rule, columns: Iterable[tuple[Any, ...]], end: datetime
-) -> Iterator[tuple[int, float, float]]:
+def _waits(rule: Rule, columns: Iterable[tuple[Any, ...]], end: datetime) -> Iterator[Lasting]:
     return (
-        (pk, submitted.timestamp(), (first or finished or end + DAY).timestamp())
+        (pk, 0, submitted.timestamp(), (first or finished or end + DAY).timestamp())
         for pk, submitted, first, finished, names in columns
         if _asks_for(rule, names)
     )
@@ -129,7 +136,9 @@ def _wait_p90(rule: Rule, times: Floats) -> Series:
     if rule.gpu_class is not None:
         rows = rows.filter(gpu_class=rule.gpu_class)
     if len(times) == 1:
-        return Series(np.array([_ninth_decile(rows)]), np.zeros(1, np.int64))
+        course = Series.unknown(times)
+        course.values[0] = _ninth_decile(rows)
+        return course
     found = list(rows.order_by("first_started_at").values_list("first_started_at", "submitted_at"))
     starts = epochs([first for first, _ in found if first])
     waits = starts - epochs([submitted for _, submitted in found])
@@ -186,8 +195,8 @@ def _starvation(rule: Rule, times: Floats) -> Series:
         if pending > 0 and allocated < STARVED * fair:
             begun.setdefault(key, at)
         elif key in begun:
-            spells.append((queue, begun.pop(key), at))
-    spells += [(queue, at, times[-1] + 1) for (queue, _), at in begun.items()]
+            spells.append((*key, begun.pop(key), at))
+    spells += [(*key, at, times[-1] + 1) for key, at in begun.items()]
     return _longest(times, spells)
 
 
@@ -200,10 +209,10 @@ def _idle_gpus(rule: Rule, times: Floats) -> Series:
     )
     if rule.gpu_class is not None:
         rows = rows.filter(gpu_class=rule.gpu_class)
-    columns = rows.values_list("workload_id", "since", "until")
+    columns = rows.values_list("workload_id", "gpu_class_id", "since", "until")
     spells = (
-        (pk, since.timestamp(), until.timestamp() if until else times[-1] + 1)
-        for pk, since, until in columns
+        (pk, gpu_class, since.timestamp(), until.timestamp() if until else times[-1] + 1)
+        for pk, gpu_class, since, until in columns
     )
     return _longest(times, spells)
 
@@ -269,7 +278,7 @@ def _steps(times: Floats, starts: Floats, worst: list[tuple[float, int]]) -> Ser
     course = Series.unknown(times)
     for i, at in enumerate((np.searchsorted(starts, times, side="right") - 1).tolist()):
         if at >= 0:
-            course.values[i], course.who[i] = worst[at][0] / MILLI, worst[at][1]
+            course.values[i], course.gpu_class[i] = worst[at][0] / MILLI, worst[at][1]
     return course
 
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 from portal.accounts.models import User
 from portal.alerts import words
 from portal.alerts.circles import first_circle, second_circle
-from portal.alerts.firing import is_over, is_quiet
+from portal.alerts.firing import NEAR, is_near, is_over, is_quiet
 from portal.alerts.models import Figure, Firing, Rule, Tell, Watch
 from portal.alerts.rules import FIRST, announce_of, as_json, visible
 from portal.alerts.series import LASTING, OF_QUEUES, OF_WORK, series
@@ -22,6 +22,10 @@ from portal.display.format import duration
 from portal.notices.models import Kind
 from portal.notices.outbox import tell
 from scheduling.models import Cluster, Queue, Workload
+
+SEEN = ("value", "who", "of_class_id", "near")
+"""Of a rule: what a look finds."""
+NEAR_KEPT = timedelta(days=14)
 
 
 def tell_begun(rule: Rule, firing: Firing, now: datetime) -> None:
@@ -101,21 +105,41 @@ def look(cluster: Cluster) -> None:
     now = cluster.now()
     if not _claim(cluster, now):
         return
-    rules = Rule.objects.filter(cluster=cluster).select_related(
-        "queue", "gpu_class", "escalate_team"
-    )
-    moved = []
+    rules = Rule.objects.filter(cluster=cluster).order_by("figure", "pk")
+    rules = rules.select_related("queue", "gpu_class", "escalate_team")
+    moved, names = [], set[str]()
     for rule in rules:
         rule.cluster = cluster
         at = series(rule, np.array([now.timestamp()]))
-        value, who = float(at.values[0]), int(at.who[0])
-        before = rule.value, rule.who
-        rule.value, rule.who = None if isnan(value) else value, who
-        if (rule.value, rule.who) != before:
+        value = float(at.values[0])
+        before = {name: getattr(rule, name) for name in SEEN}
+        rule.value, rule.who = None if isnan(value) else value, int(at.who[0])
+        rule.of_class_id = int(at.gpu_class[0]) or None
+        fires = _settle(rule, value, rule.who, now)
+        rule.near = stretches(rule, is_near(rule, value) and not fires, value, now)
+        if changed := {name for name in SEEN if getattr(rule, name) != before[name]}:
             moved.append(rule)
-        _settle(rule, value, who, now)
+            names |= changed
     # Of a rule that is edited at this very moment the page shows the figure of before until the next look.
-    Rule.objects.bulk_update(moved, ["value", "who"])
+    if moved:
+        Rule.objects.bulk_update(moved, sorted(names))
+
+
+def stretches(
+    rule: Rule, near: bool, value: float, now: datetime
+) -> list[list[float | None]] | None:
+    """``near`` of ``rule`` with what it is now; as it was where that has not changed."""
+    known: list[list[float | None]] = rule.near or []
+    goes_on = bool(known) and known[-1][1] is None
+    if near == goes_on:
+        return rule.near
+    if goes_on:
+        return [*known[:-1], [known[-1][0], now.timestamp()]]
+    since = now.timestamp()
+    if Figure(rule.figure) in LASTING:
+        since -= max(0.0, value - NEAR * rule.over)
+    oldest = (now - NEAR_KEPT).timestamp()
+    return [*(one for one in known if one[1] is not None and one[1] > oldest), [since, None]]
 
 
 @transaction.atomic
@@ -129,22 +153,24 @@ def _claim(cluster: Cluster, now: datetime) -> bool:
 
 
 @transaction.atomic
-def _settle(rule: Rule, value: float, who: int, now: datetime) -> None:
-    """Of two that look at once the second finds what the first has written; a rule that was edited or deleted
-    meanwhile is left to the next look.
+def _settle(rule: Rule, value: float, who: int, now: datetime) -> bool:
+    """Whether it fires. Of two that look at once the second finds what the first has written; a rule that was
+    edited or deleted meanwhile is left to the next look.
     """
-    current = Rule.objects.select_for_update(of=("self",)).filter(pk=rule.pk).first()
+    current = Rule.objects.select_for_update().filter(pk=rule.pk).order_by("pk").first()
     if current is None or as_json(current) != as_json(rule):
-        return
-    firing = Firing.objects.filter(rule=rule, until=None).first()
+        return False
+    firing = Firing.objects.filter(rule=rule, until=None).order_by("pk").first()
     if firing is not None:
         _go_on(rule, firing, value, now)
-        return
+        return firing.until is None
     over_since = (current.over_since or _began(rule, value, now)) if is_over(rule, value) else None
     if over_since != current.over_since:
         Rule.objects.filter(pk=rule.pk).update(over_since=over_since)
-    if over_since is not None and now - over_since >= timedelta(seconds=rule.for_s):
+    begins = over_since is not None and now - over_since >= timedelta(seconds=rule.for_s)
+    if begins and over_since is not None:
         _begin(rule, value, who, now, over_since)
+    return begins
 
 
 def _began(rule: Rule, value: float, now: datetime) -> datetime:
@@ -179,5 +205,6 @@ def _begin(rule: Rule, value: float, who: int, now: datetime, over_since: dateti
         peak=value,
         workload=Workload.objects.filter(pk=who).first() if figure in OF_WORK else None,
         queue=Queue.objects.filter(pk=who).first() if figure in OF_QUEUES else rule.queue,
+        gpu_class_id=rule.of_class_id,
     )
     tell_begun(rule, firing, now)

@@ -6,7 +6,6 @@ import math
 
 from portal.alerts.models import Figure, Firing, Rule, Tell
 from portal.display.format import counted, duration, number
-from scheduling.models import GpuClass
 
 UNITS = {
     Figure.EVICTED_AGAIN: "times", Figure.IN_VAIN: "evictions", Figure.BUDGET: "days",
@@ -87,23 +86,15 @@ def circle(rule: Rule) -> str:
 
 
 def headline(rule: Rule, firing: Firing, *, is_over: bool) -> str:
-    about = next((f" of {one.name}" for one in (firing.workload, firing.queue) if one), "")
-    if over := oversubscribed(rule):
-        about = f" of {over}"
+    whose = [one.name for one in (firing.workload, firing.queue) if one][:1]
+    if firing.gpu_class is not None:
+        whose.append(firing.gpu_class.name)
+    about = f" of {', '.join(whose)}" if whose else ""
     name = rule.get_figure_display()
     if is_over:
         lasted = duration((firing.until or firing.since) - firing.since)
         return f"{name}{about} is over, after {lasted}; it reached {value_of(rule, firing.peak)}."
     return f"{name}{about}: {value_of(rule, firing.peak)}."
-
-
-def oversubscribed(rule: Rule) -> str:
-    """The class of which most is guaranteed above what is ready, as the last look found it; of another figure
-    ''."""
-    if rule.figure != Figure.OVERSUBSCRIBED or not rule.who:
-        return ""
-    found = GpuClass.objects.filter(pk=rule.who).first()
-    return found.name if found else ""
 
 
 def bound_typed(rule: Rule) -> str:

@@ -65,6 +65,12 @@ class AlertSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="When the second circle was told of what fires."
     )
     workload = serializers.CharField(allow_blank=True, help_text="Whom it is about, if you see it.")
+    about_queue = serializers.CharField(
+        allow_blank=True, help_text="Path of the queue it is about, if you see it."
+    )
+    about_class = serializers.CharField(
+        allow_blank=True, help_text="The GPU class it is about, of a figure that has one."
+    )
     fired = serializers.IntegerField(help_text="Times in the last 14 days.")
 
 
@@ -239,6 +245,8 @@ def _as_json(row: RuleRow) -> dict[str, Any]:
         "acknowledged_by": firing.acknowledged_by if firing else "",
         "escalated_at": firing.escalated_at if firing else None,
         "workload": row.work.name if row.work else "",
+        "about_queue": row.queue.path if row.queue else "",
+        "about_class": row.gpu_class,
         "fired": row.fired,
     }
 

@@ -51,6 +51,7 @@ class AuditEntrySerializer(RowSerializer[AuditEntry]):
         OpenApiParameter("days", int, enum=DAYS, description="How far back; 30 unless told."),
         OpenApiParameter("who", str, description="User name."),
         OpenApiParameter("what", str, enum=list(GROUPS)),
+        OpenApiParameter("where", str, description="Path of a queue: of it and all below."),
         OpenApiParameter("by", str, enum=Via.values),
         OpenApiParameter(
             "q", str, description="Part of a name or address, or beginning of a digest."

@@ -7,6 +7,7 @@ from inspect import isfunction
 from typing import Any, cast
 
 from django import forms
+from django.core.validators import RegexValidator
 from django.db.models import QuerySet
 from rest_framework import serializers
 
@@ -113,7 +114,7 @@ Parts = tuple[Callable[..., Any], Options, Any]
 
 
 def _text(declared: forms.CharField) -> Parts:
-    checks = [check for check in declared.validators if isfunction(check)]
+    checks = [c for c in declared.validators if isfunction(c) or isinstance(c, RegexValidator)]
     blank = {} if declared.required else {"allow_blank": True}
     return (
         serializers.CharField,

@@ -25,7 +25,7 @@ from portal.api.request_bodies import (
     RequestSerializer,
 )
 from portal.api.scope import ClusterView, RowSerializer, named
-from portal.approvals import automatic, doors, previews
+from portal.approvals import automatic, doors, previews, wish_plans
 from portal.approvals.forms import RuleForm
 from portal.approvals.inbox import narrowed
 from portal.approvals.models import ApprovalRule, QuotaRequest
@@ -197,7 +197,7 @@ class Requests(RequestsView, ClusterNoun):
             gpus=data.get("gpus"),
             ends_at=data.get("ends_at"),
             giver=self.giver(data),
-            expected=previews.attached(request),
+            expected=wish_plans.attached(request),
         )
 
 

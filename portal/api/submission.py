@@ -16,7 +16,7 @@ from portal.teams import arrays
 from portal.teams.submission import SubmissionError
 from portal.teams.submission import submit as submit_manifest
 from scheduling.models import Cluster, GpuClass, Queue
-from scheduling.services.workloads.manifest import Kind, build_job_manifest
+from scheduling.services.workloads.manifest import FormKind, build_job_manifest
 from scheduling.services.workloads.turns import MOST_AFTER
 
 MAX_PODS = 100_000
@@ -122,7 +122,9 @@ class SubmitSerializer(WorkFieldsSerializer):
     )
     topology: Any = TopologySerializer(required=False)
     kind = serializers.ChoiceField(
-        choices=[kind.value for kind in Kind], required=False, help_text="A Job, or a Deployment."
+        choices=[kind.value for kind in FormKind],
+        required=False,
+        help_text="A Job, or a Deployment.",
     )
     not_before = serializers.DateTimeField(required=False, help_text="It starts no sooner.")
     array = serializers.IntegerField(
@@ -219,7 +221,7 @@ def at_fields() -> Iterator[None]:
 def build(cluster: Cluster, data: Mapping[str, Any]) -> Json:
     """The manifest of the fields. Raises ServiceError at the field at fault."""
     given = {name: value for name, value in data.items() if name not in NO_FIELDS}
-    given["kind"] = Kind(given.get("kind", Kind.TRAINING))
+    given["kind"] = FormKind(given.get("kind", FormKind.TRAINING))
     queue = Queue.objects.filter(cluster=cluster, name=data["queue"]).first()
     given["namespace"] = (queue.namespace if queue else "") or "default"
     given["gpu_classes"] = gpu_classes(cluster, data["gpu_classes"])

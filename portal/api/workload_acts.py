@@ -14,7 +14,7 @@ from portal.api.submission import MAX_PODS, MAX_SECONDS, WorkFieldsSerializer
 from portal.teams.several import ActOutcome, act, look_up
 from scheduling.models import Workload
 from scheduling.services.workloads import logs as service
-from scheduling.services.workloads.change import Change
+from scheduling.services.workloads.change import WorkloadChange
 from scheduling.services.workloads.several import MOST, Action
 
 LONGEST_NAME = 63
@@ -181,7 +181,7 @@ class ComparedSerializer(serializers.Serializer[Any]):
     )
 
 
-def asked_in(request: Request) -> Change:
+def asked_in(request: Request) -> WorkloadChange:
     serializer = ChangeSerializer(data=request.data)
     serializer.is_valid(raise_exception=True)
     said = dict(serializer.validated_data)
@@ -190,4 +190,4 @@ def asked_in(request: Request) -> Change:
             said[name] = tuple(said[name])
     if "not_before" in said:
         said["not_before"] = said["not_before"] or ""
-    return Change(**said)
+    return WorkloadChange(**said)

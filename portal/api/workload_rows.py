@@ -16,7 +16,7 @@ from scheduling.services.queues.leads import standing
 from scheduling.services.starts.tell import PredictedStart, predicted_start
 from scheduling.services.words import endings
 from scheduling.services.words.sentences import home_of
-from scheduling.services.workloads.checkpoints import Outlook, Source, outlook
+from scheduling.services.workloads.checkpoints import CheckpointOutlook, Source, outlook
 
 
 class StartForecastSerializer(serializers.Serializer[PredictedStart]):
@@ -230,7 +230,7 @@ class CostSerializer(serializers.Serializer[Cost]):
     gpu_hours = serializers.FloatField()
 
 
-class LearnedCheckpointSerializer(serializers.Serializer[Outlook]):
+class LearnedCheckpointSerializer(serializers.Serializer[CheckpointOutlook]):
     interval_s = serializers.IntegerField(source="learned.interval_s")
     learned_from = serializers.ChoiceField(
         source="learned.source",

@@ -8,46 +8,48 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import GRANTED, Kind
 from portal.teams import service
 from scheduling.models import Cluster
 from scheduling.services.queues.service_classes import ServiceClass, ServiceClasses, is_within
+from scheduling.services.tables.row_cache import RowCache
 
 Given = tuple[str, str, str]
 """Path of the queue, GPU class, priority class; one of the classes is empty."""
 
 
-def service_classes(cluster: Cluster) -> ServiceClasses:
+def service_classes(cluster: Cluster, unchanged: RowCache) -> ServiceClasses:
     """Of everybody who may submit, each where a request gives more with one class of service more."""
-    found = service.service_classes(cluster)
-    given = in_force(cluster)
+    found = service.service_classes(cluster, unchanged)
+    # By the cluster's clock: a worker that is late ends none too late.
+    given = unchanged.steady_at("given", cluster.pk, cluster.now(), partial(in_force, cluster))
     if not given:
         return found
-    more = [wide for one in found.classes for wide in _widened(one, given)]
-    return replace(found, classes=(*found.classes, *more))
+
+    def widen() -> ServiceClasses:
+        more = [wide for one in found.classes for wide in _widened(one, given)]
+        return replace(found, classes=(*found.classes, *more))
+
+    return unchanged.once("wider service classes", (found, given), widen)
 
 
-def in_force(cluster: Cluster) -> list[Given]:
-    """What requests give now, by the cluster's clock: a worker that is late ends none too late."""
-    now = cluster.now()
+def in_force(cluster: Cluster, at: datetime) -> QuerySet[QuotaRequest, Given]:
+    """What requests give at ``at``."""
     rows = QuotaRequest.objects.filter(
-        Q(starts_at=None) | Q(starts_at__lte=now),
-        Q(ends_at=None) | Q(ends_at__gt=now),
+        Q(starts_at=None) | Q(starts_at__lte=at),
+        Q(ends_at=None) | Q(ends_at__gt=at),
         cluster=cluster,
         kind=Kind.ACCESS,
         state__in=GRANTED,
         queue__isnull=False,
     )
-    return [
-        (path, gpu_class, priority)
-        for path, gpu_class, priority in rows.order_by("pk").values_list(
-            "queue__path", "gpu_class", "priority_class"
-        )
-    ]
+    return rows.order_by("pk").values_list("queue__path", "gpu_class", "priority_class")
 
 
 def _widened(service: ServiceClass, given: Iterable[Given]) -> Iterable[ServiceClass]:

@@ -11,9 +11,9 @@ from portal.accounts.models import User
 from portal.approvals import automatic, effects
 from portal.approvals.models import Comment, QuotaRequest, Step
 from portal.approvals.moves import move, tell
-from portal.approvals.previews import attached
 from portal.approvals.states import EDITABLE, Kind, State, Verb
 from portal.approvals.who import check, has_lead, may_ask, may_renew
+from portal.approvals.wish_plans import attached
 from portal.approvals.wishes import Wish, WishError, check_draft, refuse
 from portal.approvals.wishes import check as check_wish
 from scheduling.models import Queue

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from portal.accounts.models import User
 from portal.approvals.loans.previews import with_loans
@@ -96,14 +97,34 @@ def replay(queue: Queue, author: User, cells: Sequence[QuotaCell]) -> Study:
     return _asked_or_new(queue.cluster, author, changes_of(cells), _base(queue, cells))
 
 
+def replays_of(
+    cluster: Cluster, author: User, forms: Sequence[Sequence[Json]]
+) -> list[Study | None]:
+    """The same of several forms of one edit, in one query."""
+    lately = list(_lately(cluster, author))
+    return [_like(lately, changes) for changes in forms]
+
+
+def replays(
+    cluster: Cluster, author: User, forms: Iterable[Sequence[Json]], base: Sequence[Json]
+) -> None:
+    """All of them, asked where they were not before or came to nothing. Raises ServiceError."""
+    for changes in forms:
+        _asked_or_new(cluster, author, changes, base)
+
+
 def _ask(cluster: Cluster, author: User, changes: Sequence[Json]) -> Study | None:
+    return _like(_lately(cluster, author), changes)
+
+
+def _lately(cluster: Cluster, author: User) -> QuerySet[Study]:
+    since = cluster.now() - STILL_TRUE
+    mine = Study.objects.filter(cluster=cluster, author=author.get_username(), asked_at__gt=since)
+    return mine.filter(kind=StudyKind.EDIT)
+
+
+def _like(lately: Iterable[Study], changes: Sequence[Json]) -> Study | None:
     document = read(changes).document() if changes else []
-    lately = Study.objects.filter(
-        cluster=cluster,
-        author=author.get_username(),
-        kind=StudyKind.EDIT,
-        asked_at__gt=cluster.now() - STILL_TRUE,
-    )
     return next((one for one in lately if one.changes == document), None)
 
 

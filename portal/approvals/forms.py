@@ -16,7 +16,7 @@ from portal.approvals.wishes import MOST_GPUS, MOST_REASON, Wish, WishError
 from portal.boundary.fields import GpusField, MomentField
 from portal.boundary.forms import WeirForm
 from portal.boundary.reading import printable
-from portal.display.format import zone
+from portal.display.format import gpus, zone
 from portal.teams.access import visible_queues
 from scheduling.models import Cluster, PriorityClass, Queue
 from scheduling.services.errors import ServiceError
@@ -165,9 +165,11 @@ class DecisionForm(WeirForm):
         self.fields["ends_at"].zone = zone(zone_name)  # type: ignore[attr-defined]
         if not request.is_about_quota:
             del self.fields["gpus"], self.fields["giver"]
-        elif request.figure != Figure.NOMINAL:
-            del self.fields["giver"]
         else:
+            self.fields["gpus"].help_text = f"of {gpus(request.gpus or 0)}"
+        if request.is_about_quota and request.figure != Figure.NOMINAL:
+            del self.fields["giver"]
+        elif request.is_about_quota:
             seen = visible_queues(user).filter(cluster=request.cluster, parent__isnull=False)
             field: Any = self.fields["giver"]
             field.queryset = seen.exclude(path=request.place).order_by("path")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db.models import Q, QuerySet
 
 from portal.accounts.models import User
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import DECIDABLE, ENDED, GRANTED, OPEN, State
-from portal.approvals.who import Decider, visible_requests
+from portal.approvals.who import BESIDE, Decider, sees
 from scheduling.models import Cluster
 
 
@@ -22,15 +24,22 @@ def narrowed(rows: QuerySet[QuotaRequest], user: User, chosen: str) -> QuerySet[
     return rows.filter(wanted.get(chosen, Q()))
 
 
-def to_decide(user: User, cluster: Cluster) -> QuerySet[QuotaRequest]:
-    """Those that the person may see and somebody is to decide, or the person to change."""
-    return narrowed(visible_requests(user).filter(cluster=cluster), user, "decide")
+def waiting_in(cluster: Cluster) -> QuerySet[QuotaRequest]:
+    """Those that somebody is to decide, or their author to change, whoever may see them."""
+    return QuotaRequest.objects.filter(cluster=cluster, state__in=[*DECIDABLE, State.CHANGES])
 
 
-def needing(user: User, cluster: Cluster) -> int:
-    """How many wait for this person: to decide, or to change what they asked for."""
+def to_decide(cluster: Cluster) -> list[QuotaRequest]:
+    """The same, read."""
+    return list(waiting_in(cluster).select_related(*BESIDE))
+
+
+def needing(user: User, rows: Iterable[QuotaRequest]) -> list[int]:
+    """Keys of those ``to_decide`` that wait for this person."""
     decider = Decider(user)
-    return sum(
-        row.author_id == user.pk if row.state == State.CHANGES else decider.has_turn(row)
-        for row in to_decide(user, cluster)
-    )
+    return [
+        row.pk
+        for row in rows
+        if (row.author_id == user.pk if row.state == State.CHANGES else decider.has_turn(row))
+        and sees(user, row)
+    ]

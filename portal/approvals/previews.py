@@ -1,89 +1,28 @@
-"""What a request would do: planned on the live cluster when it is submitted, and anew when it is opened.
+"""What a request would do, as one person may read it.
 
-A preview is kept as it was planned; ``seen_by`` shows it to one person, with what is not theirs to see told
-as another team's.
+A preview is kept as it was planned (``wish_plans``); what is not theirs to see is told as another team's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from portal.accounts.capabilities import Capability
-from portal.approvals.loans.previews import with_loans
-from portal.approvals.models import QuotaRequest
-from portal.approvals.plan_faults import or_fault
-from portal.approvals.states import Kind
-from portal.approvals.wishes import Wish
 from portal.display.format import counted, number
 from portal.display.sentences import and_list
 from portal.teams.access import places, visible_queues
 from portal.teams.reading import Reading
 from portal.teams.rights import Person
 from scheduling.models import MILLI, Cluster, Queue, Workload
-from scheduling.services.queues.shift import QuotaSum, Shift, figures, given_to, sums
-from scheduling.services.queues.values import Field
-from scheduling.services.studies.whatif.documents import COLUMNS
-from scheduling.services.studies.whatif.preview import LEAVES, STARTS, WAITS, Document, preview
+from scheduling.services.queues.shift import QuotaSum, given_to
+from scheduling.services.studies.whatif.preview import LEAVES, STARTS, WAITS
 from scheduling.services.words.sentences import Sentence, tell
 
 Json = dict[str, Any]
-PARTS = (4, 2)
-"""Would a quarter, or a half, do as well?"""
 ORDER = (STARTS, LEAVES, WAITS)
-
-
-def attached(request: QuotaRequest) -> Json:
-    """The preview to keep with a request; where none can be made, the sentence that says why."""
-    return or_fault(lambda: of_wish(Wish.of(request), request.cluster.now(), gpus=request.amount))
-
-
-def of_wish(wish: Wish, now: datetime, *, gpus: int | None = None) -> Json:
-    """What it would do if it began at once. Raises ServiceError where that cannot be planned."""
-    if wish.kind == Kind.ACCESS:
-        return {}
-    if wish.kind == Kind.QUEUE:
-        document = [{"kind": "queue", "queue": wish.name, "parent": _name(wish.queue)}]
-        return preview(wish.queue.cluster, document)
-    shift = replace(wish.shift(now, gpus), start=now)
-    lesser = {amount / MILLI: _document(replace(shift, gpus=amount)) for amount in _lesser(shift)}
-    answer = preview(wish.queue.cluster, _document(shift), lesser=lesser)
-    answer["gpus"] = shift.gpus / MILLI
-    moved = figures(shift, now)
-    answer["figures"] = [[one.queue.name, _gpus(one.before), _gpus(one.after)] for one in moved]
-    if shift.field == Field.NOMINAL:
-        answer["sums"] = [asdict(one) for one in sums(moved, shift.gpu_class, now)]
-    return answer
-
-
-def _name(queue: Queue) -> str:
-    return "" if queue.is_root else queue.name
-
-
-def _document(shift: Shift) -> Document:
-    column = COLUMNS[shift.field]
-    changes = [
-        {
-            "kind": "quota",
-            "queue": one.queue.name,
-            "gpu_class": shift.gpu_class.name,
-            column: _gpus(one.after),
-        }
-        for one in figures(shift, shift.start)
-    ]
-    return with_loans(shift.queue.cluster, changes)
-
-
-def _gpus(milli: int | None) -> float | None:
-    return None if milli is None else milli / MILLI
-
-
-def _lesser(shift: Shift) -> list[int]:
-    """Smaller whole amounts, ascending."""
-    whole = shift.gpus // MILLI
-    return sorted({whole // part * MILLI for part in PARTS if whole // part})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +56,16 @@ class ShareRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SumRow:
+    """The queues of one parent in all: their nominal quota, and of the parent what its shares add up to."""
+
+    nominal: QuotaSum
+    fair_share: tuple[float, float] | None
+    """Before and after; None where nothing was planned of it."""
+    allocated: float
+
+
+@dataclass(frozen=True, slots=True)
 class Lesser:
     gpus: float
     fair_share: float
@@ -136,7 +85,7 @@ class ReadablePreview:
     lesser: tuple[Lesser, ...]
     most: float
     fault: str = ""
-    sums: tuple[QuotaSum, ...] = ()
+    sums: tuple[SumRow, ...] = ()
     """Of queues that the person sees."""
 
     def count(self, kind: str) -> int:
@@ -225,15 +174,27 @@ def seen_by(
         shares=shares,
         lesser=tuple(_told_lesser(answer, about)),
         most=max((max(row.before, row.after) for row in shares), default=0.0),
-        sums=_sums(person, cluster, answer.get("sums", ())),
+        sums=_sums(person, cluster, answer, gpu_class),
     )
 
 
-def _sums(person: Person, cluster: Cluster, rows: Sequence[Json]) -> tuple[QuotaSum, ...]:
+def _sums(
+    person: Person, cluster: Cluster, answer: Mapping[str, Any], gpu_class: str
+) -> tuple[SumRow, ...]:
+    rows: Sequence[Json] = answer.get("sums", ())
     if not rows:
         return ()
     seen = set(visible_queues(person).filter(cluster=cluster).values_list("name", flat=True))
-    return tuple(QuotaSum(**one) for one in rows if one["parent"] in seen)
+    planned = {one["queue"]: one for one in answer["shares"] if one["gpu_class"] == gpu_class}
+    sums_seen = (QuotaSum(**one) for one in rows if one["parent"] in seen)
+    return tuple(_sum_row(one, planned.get(one.parent)) for one in sums_seen)
+
+
+def _sum_row(nominal: QuotaSum, planned: Json | None) -> SumRow:
+    if planned is None:
+        return SumRow(nominal, None, 0.0)
+    before, after = planned["fair_share"]
+    return SumRow(nominal, (before, after), planned["allocated"])
 
 
 OTHERS = "another team"
@@ -303,7 +264,7 @@ def _near(queues: list[Queue], changed: Collection[str], mine: Mapping[str, Json
     moved = {q.pk for q in queues if _moves(mine[q.name])}
     touched = {q.pk for q in queues if q.name in changed}
     parents = {q.parent_id for q in queues if q.pk in touched}
-    return [q for q in _in_order(queues) if q.pk in moved | touched or q.parent_id in parents]
+    return [q for q in tree_order(queues) if q.pk in moved | touched or q.parent_id in parents]
 
 
 def _moves(row: Json) -> bool:
@@ -311,7 +272,7 @@ def _moves(row: Json) -> bool:
     return abs(before - after) >= 0.05
 
 
-def _in_order(queues: list[Queue]) -> list[Queue]:
+def tree_order(queues: Collection[Queue]) -> list[Queue]:
     """Depth first, siblings as on every page."""
     place = {q.pk: (q.position, q.name) for q in queues}
     by_path = {q.path: q.pk for q in queues}

@@ -31,10 +31,26 @@ def visible_requests(user: Person) -> QuerySet[QuotaRequest]:
         near = Queue.objects.filter(places(user, capability))
         condition |= Q(queue__in=near) | Q(giver__in=near)
     rows = QuotaRequest.objects.filter(Q(author=user) | (condition & ~Q(state=State.DRAFT)))
-    return rows.select_related(
-        "cluster", "queue__parent", "giver", "author__service_account", "author__made_by",
-        "forwarder", "decider",
-    )  # fmt: skip
+    return rows.select_related(*BESIDE)
+
+
+BESIDE = (
+    "cluster", "queue__parent", "giver", "author__service_account", "author__made_by",
+    "forwarder", "decider",
+)  # fmt: skip
+"""What is read with a request."""
+
+
+def sees(user: User, request: QuotaRequest) -> bool:
+    """The rule of ``visible_requests``, of a request that is read already."""
+    if request.author_id == user.pk or request.state == State.DRAFT:
+        return request.author_id == user.pk
+    rights = rights_of(user)
+    return any(
+        rights.covers(may, queue)
+        for may in (Capability.SEE, Capability.APPROVE)
+        for queue in _sides(request)
+    )
 
 
 def askable_queues(user: Person) -> QuerySet[Queue]:

@@ -40,6 +40,14 @@ def visible_entries(user: Person) -> QuerySet[AuditEntry]:
     return AuditEntry.objects.filter(found)
 
 
+def audited_paths(user: Person) -> list[str]:
+    """Of queues whose log the person reads, in order; of several clusters those of one path are one."""
+    queues = Queue.objects.exclude(path="")
+    if not rights_of(user).everywhere(Capability.AUDIT):
+        queues = queues.filter(places(user, Capability.AUDIT))
+    return list(queues.order_by("path").values_list("path", flat=True).distinct())
+
+
 @dataclass(frozen=True)
 class AuditQuery:
     """What a reader asks for, as the address holds it; what makes no sense is passed over."""
@@ -62,6 +70,11 @@ class AuditQuery:
     @property
     def group(self) -> str:
         return self._one_of("what", GROUPS)
+
+    @property
+    def where(self) -> str:
+        """Path of a queue: of it and all below."""
+        return self._text("where")
 
     @property
     def via(self) -> str:
@@ -92,6 +105,9 @@ class AuditQuery:
         if self.group:
             kinds = [name for name, kind in KINDS.items() if kind.group == self.group]
             found = found.filter(kind__in=kinds)
+        if self.where:
+            below = Q(queue=self.where) | Q(queue__startswith=f"{self.where}/")
+            found = found.filter(below)
         if self.via:
             found = found.filter(via=self.via)
         if self.refused:

@@ -16,12 +16,13 @@ from portal.accounts import ldap
 from portal.display.format import counted, duration
 from portal.notices.models import Letter, LetterState
 from portal.setup.inviting import needs_admin
-from portal.streams.standing import Standing
+from portal.streams.standing import StreamStanding
 from portal.streams.standing import standings as streams
 from scheduling.models import Cluster, ClusterMode, Credential, Role
 from scheduling.models.credentials import read
 from scheduling.services.clusters import checkup
 from scheduling.services.clusters.gaps import Grade, Item
+from scheduling.services.lists import few
 from scheduling.services.worker import looks
 from scheduling.services.worker.processes import missing, standings
 
@@ -184,7 +185,7 @@ def _streams() -> Iterator[Item]:
             yield _good(topic, f"{one.where} has everything but {one.waiting}.")
 
 
-def _waiting(one: Standing) -> str:
+def _waiting(one: StreamStanding) -> str:
     return counted(one.waiting, "record waits,records wait")
 
 
@@ -227,9 +228,7 @@ def _clusters() -> Iterator[Item]:
 
 
 def _named(clusters: list[str]) -> str:
-    more = len(clusters) - MOST_NAMED
-    shown = ", ".join(clusters[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return f"cluster {shown}" if len(clusters) == 1 else f"clusters {shown}"
+    return f"{'cluster' if len(clusters) == 1 else 'clusters'} {few(clusters, MOST_NAMED)}"
 
 
 def _cluster(cluster: Cluster, *, is_late: bool) -> Iterator[Item]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from django.conf import settings
 from django.urls import get_resolver
 
-from scheduling.services.worker.children import Family, Part
+from scheduling.services.worker.children import ChildPart, Family
 from scheduling.services.worker.parts import load, parts
 
 Ready = Callable[[], None]
@@ -20,7 +20,7 @@ def are_workers_here() -> bool:
 
 
 def run_together(
-    portal: Callable[[Ready], None], *, is_vital: bool, more: Sequence[Part] = ()
+    portal: Callable[[Ready], None], *, is_vital: bool, more: Sequence[ChildPart] = ()
 ) -> int:
     """Run ``portal``, the workers and ``more``, each in a process of its own, until told to end; the status
     to leave with. The others begin when ``portal`` calls what it is given. Where it ``is_vital`` its end is
@@ -37,5 +37,5 @@ def run_together(
     def ready() -> None:
         is_ready[0] = 1
 
-    first = Part("portal", lambda: portal(ready), is_vital=is_vital)
+    first = ChildPart("portal", lambda: portal(ready), is_vital=is_vital)
     return Family([first], [*parts(), *more], is_open=lambda: bool(is_ready[0])).run()

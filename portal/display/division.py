@@ -156,7 +156,7 @@ class Division:
 
 
 @dataclass(frozen=True)
-class Part:
+class DivisionStep:
     """One step as the engine wrote it down while dividing."""
 
     title: str
@@ -174,9 +174,9 @@ TITLES = {
 }
 
 
-def parts(share: Share) -> list[Part]:
+def parts(share: Share) -> list[DivisionStep]:
     """The steps of ``share``; they sum to its fair share."""
-    return [Part(*_words(step), 1000 * step["gpus"]) for step in share.steps]
+    return [DivisionStep(*_words(step), 1000 * step["gpus"]) for step in share.steps]
 
 
 def _words(step: Mapping[str, Any]) -> tuple[str, str]:

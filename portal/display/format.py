@@ -77,6 +77,11 @@ def signed(milli: Number | None) -> str:
     return text if text in {"0", NONE} or text.startswith(MINUS) else f"+{text}"
 
 
+def added(milli: Number) -> str:
+    """What a step adds, a zero with its sign too: '+0'."""
+    return f"+{gpus(milli)}"
+
+
 def duration(seconds: Number | timedelta | None) -> str:
     """9840 -> '2 h 44 min'; two units at most, 'less than a second' never appears: 0 -> '0 s'."""
     if seconds is None:
@@ -99,6 +104,12 @@ def hmin(seconds: Number | timedelta | None) -> str:
         return NONE
     minutes = round(_seconds(seconds) / 60)
     return f"{minutes // 60:,}:{minutes % 60:02d}"
+
+
+def hmin_band(low_s: Number, high_s: Number) -> str:
+    """'0:25 – 1:10'; '0:25' where both read so."""
+    low, high = hmin(low_s), hmin(high_s)
+    return low if low == high else f"{low} – {high}"
 
 
 def gpu_hours(gpu_seconds: Number | None) -> str:
@@ -141,12 +152,14 @@ def zone(name: str) -> ZoneInfo:
         return ZoneInfo("UTC")
 
 
-def when(at: datetime, now: datetime, zone_name: str) -> str:
+def when(at: datetime, now: datetime, zone_name: str, *, after: datetime | None = None) -> str:
     """Local time as short as it stays clear: '10:42' today, 'Fri 02:30' within three days to either
-    side, so that no weekday may be two days, '12 Nov 16:04', with the year when it is another one."""
+    side, so that no weekday may be two days, '12 Nov 16:04', with the year when it is another one. Where
+    ``after`` stands before it, of the same day: '16:04'."""
     local, today = at.astimezone(zone(zone_name)), now.astimezone(zone(zone_name))
     days = abs((local.date() - today.date()).days)
-    if days == 0:
+    is_said = after is not None and after.astimezone(zone(zone_name)).date() == local.date()
+    if days == 0 or is_said:
         return f"{local:%H:%M}"
     if days <= 3:
         return f"{local:%a %H:%M}"

@@ -40,7 +40,7 @@ Span = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StateChange:
     """From ``at`` on it is in ``state`` and holds ``gpus`` milli-GPU, which are GPUs or slices."""
 
     at: datetime
@@ -85,7 +85,7 @@ class Timeline:
 
 
 def draw(
-    steps: Sequence[Step],
+    steps: Sequence[StateChange],
     *,
     now: datetime,
     zone_name: str,
@@ -143,7 +143,7 @@ class _Scale:
         return round(100 * min(1.0, max(0.0, part)), 3)
 
 
-def _stretches(steps: Sequence[Step], until: datetime) -> Iterator[Stretch]:
+def _stretches(steps: Sequence[StateChange], until: datetime) -> Iterator[Stretch]:
     """Neighbouring steps of one kind and size are one stretch."""
     current: Stretch | None = None
     for step in steps:
@@ -186,7 +186,7 @@ def _toward_room(x: float, text: str) -> LineLabel:
 
 
 def _below(
-    lost: Sequence[Step],
+    lost: Sequence[StateChange],
     scale: _Scale,
     ahead: Span | None,
     verb: str,

@@ -80,11 +80,11 @@ def _lines(spell: IdleSpell, user: User, now: datetime, asked_by: str) -> list[l
         lines.append(["Memory", f"{memory(spell.memory_mib)} of each are taken meanwhile."])
     if asked_by:
         lines.append(["Asked by", f"{asked_by}."])
-    at = culled_at(spell, cluster)
+    at = culled_at(spell, cluster, now)
     zone = user.display_time_zone or cluster.display_time_zone
     said = "Give them back by cancelling it, if nothing more is to run."
     if at is not None:
-        said = f"It is cancelled at {when(max(at, now), now, zone)} unless something runs, or you keep it."
+        said = f"It is cancelled at {when(at, now, zone)} unless something runs, or you keep it."
     return [*lines, ["Next", said]]
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Case, Count, Q, QuerySet
+from django.db.models import When as If
 from django.utils import timezone
 
 from portal.accounts.models import User
@@ -16,7 +17,8 @@ from portal.notices.times import DEFAULTS, default_ways, preferences_of, ways_of
 from scheduling.services.errors import ServiceError
 
 KEPT = timedelta(days=90)
-MOST = 200
+NEEDS = (Kind.NEEDS_ME, Kind.FAILED)
+"""Kinds that ask the reader to do something, until they are read."""
 
 
 @dataclass(slots=True)
@@ -32,7 +34,7 @@ class Group:
 
     @property
     def needs_me(self) -> bool:
-        return any(one.read_at is None and one.kind == Kind.NEEDS_ME for one in self.notices)
+        return any(needs(one) for one in self.notices)
 
 
 def visible(user: User) -> QuerySet[Notice]:
@@ -41,16 +43,38 @@ def visible(user: User) -> QuerySet[Notice]:
     return rows.select_related("cluster")
 
 
+def needs(notice: Notice) -> bool:
+    """Whether it asks the reader to do something."""
+    return notice.read_at is None and notice.kind in NEEDS
+
+
+def counts(user: User) -> Mapping[str, int]:
+    """How many there are, how many of them are new, and how many need the reader. One query."""
+    new = Q(read_at=None)
+    found: Mapping[str, int] = visible(user).aggregate(
+        total=Count("pk"),
+        new=Count("pk", filter=new),
+        needs=Count("pk", filter=new & Q(kind__in=NEEDS)),
+    )
+    return found
+
+
+def in_order(notices: QuerySet[Notice]) -> QuerySet[Notice]:
+    """Those that need the reader first, then what is new, then the rest; each the newest first."""
+    place = Case(If(read_at=None, kind__in=NEEDS, then=0), If(read_at=None, then=1), default=2)
+    return notices.order_by(place, "-at", "-id")
+
+
 def unread(user: User) -> int:
     return visible(user).filter(read_at=None).count()
 
 
 def grouped(notices: Iterable[Notice]) -> list[Group]:
-    """Those that need the reader first, then those with news, then the rest; each the newest first."""
+    """Put together by what they are about, in the order of the first of each."""
     groups: dict[str, Group] = {}
     for one in notices:
         groups.setdefault(one.about, Group(one.about)).notices.append(one)
-    return sorted(groups.values(), key=lambda group: (not group.needs_me, not group.new))
+    return list(groups.values())
 
 
 def mark_read(user: User, *, about: str | None = None, pks: Iterable[int] | None = None) -> int:

@@ -23,14 +23,14 @@ from kombu.exceptions import OperationalError
 
 from portal.accounts.models import User
 from portal.plans import starts
-from portal.plans.kinds import IN_PLACE, KINDS, RUN_TIME, TOGETHER
+from portal.plans.kinds import IN_PLACE, KINDS, RUN_TIME, SOONER, TOGETHER
 from portal.plans.models import PlanQuestion
 from portal.plans.starts import CHANGED, NOTHING_ASKED, PredictedStarts, change_question
 from portal.teams.changing import Comparison
 from scheduling.models import Cluster, Workload
 from scheduling.services import run_times
 from scheduling.services.run_times import ExpectedRunTime
-from scheduling.services.workloads.change import Change
+from scheduling.services.workloads.change import WorkloadChange
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,8 @@ EXPIRES_S = 20
 KEPT = timedelta(hours=2)
 MOST_TOGETHER = 24
 """Questions of one task: so many are planned in some seconds, and another worker may take the others."""
+SHORT = (SOONER, RUN_TIME)
+IS_OPEN = Q(planned_at=None) | Q(planned_at__lt=F("asked_at"))
 LOOKS_EVERY_S = 0.05
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 """Of what nobody waits for: it is planned by whoever acts on it."""
@@ -114,6 +116,15 @@ def answer(asked_id: int) -> None:
     _forget(timezone.now() - KEPT)
 
 
+def answer_short(cluster: Cluster) -> None:
+    """Plan what somebody waits for that takes no seconds: a worker has one thread, and a crowd's forecasts of
+    starts fill it for minutes. Their own tasks then find them planned."""
+    since = timezone.now() - timedelta(seconds=EXPIRES_S)
+    rows = PlanQuestion.objects.filter(IS_OPEN, cluster=cluster, kind__in=SHORT, asked_at__gt=since)
+    for asked_id in rows.order_by("asked_at").values_list("pk", flat=True):
+        answer(asked_id)
+
+
 def _forget(before: datetime) -> None:
     """What nobody asked since; not a row that is made at this moment, whose question is on its way."""
     is_old = Q(asked_at__gt=NEVER, asked_at__lt=before) | Q(asked_at=NEVER, planned_at__lt=before)
@@ -132,8 +143,7 @@ def _plan_together(row: PlanQuestion) -> None:
     began, revision = timezone.now(), row.cluster.revision
     same = PlanQuestion.objects.filter(cluster=row.cluster, kind=row.kind).exclude(pk=row.pk)
     waited_for = same.filter(asked_at__gt=began - 2 * timedelta(seconds=EXPIRES_S))
-    is_open = Q(planned_at=None) | Q(planned_at__lt=F("asked_at"))
-    rows = [row, *waited_for.filter(is_open).order_by("asked_at")[: MOST_TOGETHER - 1]]
+    rows = [row, *waited_for.filter(IS_OPEN).order_by("asked_at")[: MOST_TOGETHER - 1]]
     answers = TOGETHER[row.kind](row.cluster, [one.question for one in rows])
     for one, made in zip(rows, answers, strict=False):
         if made is None:
@@ -227,7 +237,7 @@ def _ask_and_wait(cluster: Cluster, kind: str, question: Json, wait_s: float) ->
 
 
 def starts_of(
-    user: User, work: Workload, change: Change, compared: Comparison, *, wait_s: float = 0.0
+    user: User, work: Workload, change: WorkloadChange, compared: Comparison, *, wait_s: float = 0.0
 ) -> PredictedStarts:
     """When ``work`` starts ``before`` and ``after`` the ``change``, of those of the two that only wait."""
     if not (compared.before.waits or compared.after.waits):

@@ -10,7 +10,7 @@ from itertools import compress, repeat
 from typing import Any
 
 from portal.accounts.models import User
-from portal.approvals import edits, previews
+from portal.approvals import edits, wish_plans
 from portal.approvals.loans import previews as loans
 from portal.approvals.models import QuotaLoan, QuotaRequest
 from portal.approvals.plan_faults import or_fault
@@ -52,7 +52,7 @@ def _request(cluster: Cluster, question: Json) -> Json:
     request.giver = _queue(question["giver"])
 
     def plan() -> Json:
-        return previews.of_wish(Wish.of(request), cluster.now(), gpus=question["gpus"])
+        return wish_plans.of_wish(Wish.of(request), cluster.now(), gpus=question["gpus"])
 
     return or_fault(plan)
 
@@ -81,7 +81,7 @@ def _wish(cluster: Cluster, question: Json) -> Json:
         kind=Kind(question["kind"]), figure=Figure(question["figure"]), giver=_queue(question["giver"]),
         queue=Queue.objects.select_related("cluster").get(pk=question["queue"]), **fields,
     )  # fmt: skip
-    return or_fault(lambda: previews.of_wish(wish, cluster.now()))
+    return or_fault(lambda: wish_plans.of_wish(wish, cluster.now()))
 
 
 def _queue(key: int | None) -> Queue | None:

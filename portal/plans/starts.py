@@ -19,7 +19,7 @@ from scheduling.models import Cluster, StartForecast, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import starts
 from scheduling.services.starts.tell import PredictedStart, predicted_start
-from scheduling.services.workloads.change import Change
+from scheduling.services.workloads.change import WorkloadChange
 
 Json = dict[str, Any]
 DRAFT, CHANGED = "start", "start_changed"
@@ -58,7 +58,7 @@ def of_draft(cluster: Cluster, question: Json) -> Json:
     return _document(cluster, plan)
 
 
-def change_question(user: User, work: Workload, change: Change) -> Json:
+def change_question(user: User, work: Workload, change: WorkloadChange) -> Json:
     """When ``work``, which waits, would start with ``change``, and without."""
     said = {name: _plain(getattr(change, name)) for name in sorted(change.fields)}
     return {"person": user.pk, "work": work.pk, "change": said}
@@ -83,21 +83,27 @@ def of_change(cluster: Cluster, question: Json) -> Json:
     return _document(cluster, plan)
 
 
-def _change(said: Json) -> Change:
+def _change(said: Json) -> WorkloadChange:
     read: Json = {name: tuple(v) if isinstance(v, list) else v for name, v in said.items()}
     if read.get("not_before"):
         read["not_before"] = datetime.fromisoformat(read["not_before"])
-    return Change(**read)
+    return WorkloadChange(**read)
 
 
 class _Time:
-    """Until its seconds are used up, or its person asks something else."""
+    """Until its seconds are used up, or its person asks something else; shorter questions come between."""
 
     def __init__(self, cluster: Cluster, kind: str, question: Json) -> None:
         self._rows = PlanQuestion.objects.filter(cluster=cluster, kind=kind, question=question)
+        self._cluster = cluster
         self._until_s = time.thread_time() + MOST_S
 
     def goes_on(self) -> bool:
+        from portal.plans.asking import answer_short  # it imports what is asked, and so this
+
+        began_s = time.thread_time()
+        answer_short(self._cluster)
+        self._until_s += time.thread_time() - began_s
         return time.thread_time() < self._until_s and self._rows.exists()
 
 

@@ -118,8 +118,8 @@ def evidence(one: ExpectedRunTime | None) -> str:
         return f"by {counted(one.runs, 'run')} like it"
     pace = one.pace
     return (
-        f"{pace.ratio:.2g} times as fast as on {pace.against}, by {counted(pace.runs, 'run')} of"
-        f" {counted(pace.groups, 'name')} seen on both"
+        f"{pace.ratio:.2g} times as fast as on {pace.against}, as {counted(pace.runs, 'run')} under"
+        f" {counted(pace.groups, 'name')} on both show"
     )
 
 

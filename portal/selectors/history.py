@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.text import capfirst
 
 from portal.display.format import duration, gpus_counted, ratio, reason_inside, state_glyph
-from portal.display.timeline import Step
+from portal.display.timeline import StateChange
 from portal.display.units import unit
 from portal.selectors.workloads import gang
 from scheduling.models import (
@@ -102,16 +102,23 @@ class Entry:
     """P50 and P90 of the start that was told; no P50 where a reservation told it."""
 
 
+WAIT_ICON = "clock"
+MOST_REASONS = 4
+"""Of one wait that show in its history, before the rest is folded."""
+
+
 def in_order(transitions: Iterable[Transition]) -> list[Transition]:
     """As they came about: stamps of the cluster are whole seconds, so within one the rows' order holds."""
     return sorted(transitions, key=lambda step: (step.at.replace(microsecond=0), step.pk))
 
 
-def steps(workload: Workload, transitions: Sequence[Transition], counted_in: str) -> list[Step]:
+def steps(
+    workload: Workload, transitions: Sequence[Transition], counted_in: str
+) -> list[StateChange]:
     """The transitions as the timeline reads them; the submission alone when none was kept."""
-    found = [Step(t.at, t.to_state, t.gpus, counted_in) for t in transitions]
+    found = [StateChange(t.at, t.to_state, t.gpus, counted_in) for t in transitions]
     if not found or found[0].at > workload.submitted_at:
-        found.insert(0, Step(workload.submitted_at, State.PENDING))
+        found.insert(0, StateChange(workload.submitted_at, State.PENDING))
     return [step for step in found if step.state != State.FINISHED]
 
 
@@ -148,9 +155,27 @@ def entries(
     return found
 
 
+def folded(found: Sequence[Entry]) -> list[tuple[Entry, list[Entry]]]:
+    """The entries that show, each with those folded below it: a long wait says its newest reasons."""
+    shown: list[tuple[Entry, list[Entry]]] = []
+    in_turn = 0
+    for entry in found:
+        in_turn = in_turn + 1 if entry.icon == WAIT_ICON else 0
+        if in_turn > MOST_REASONS:
+            shown[-1][1].append(entry)
+        else:
+            shown.append((entry, []))
+    return [one for entry, rest in shown for one in _worth_folding(entry, rest)]
+
+
+def _worth_folding(entry: Entry, rest: list[Entry]) -> list[tuple[Entry, list[Entry]]]:
+    """One line more takes no more room than saying that it is folded."""
+    return [(entry, []), (rest[0], [])] if len(rest) == 1 else [(entry, rest)]
+
+
 def _start_entry(row: ToldStart) -> Entry:
     span = (row.p50_at, row.p90_at) if row.p90_at else None
-    return Entry(row.at, row.get_change_display(), "clock", row.note, span=span)
+    return Entry(row.at, row.get_change_display(), WAIT_ICON, row.note, span=span)
 
 
 def _edited(workload: Workload, edits: Sequence[WorkloadEdit], edit: WorkloadEdit) -> Entry:
@@ -201,7 +226,7 @@ def _waits(
         yield Entry(
             at=one.cycle.at,
             head=f"{'Waits' if lasts else 'Waited'} {length}: {reason_inside(one.reason)}",
-            icon="clock",
+            icon=WAIT_ICON,
             text=readable(one, reader).sentence,
             until=None if lasts else end,
             cycle=one.cycle.number,
@@ -260,7 +285,7 @@ def _entry(
     if step.from_state == step.to_state:
         counted_in = unit(workload.gpu_class) if workload.gpu_class else "GPUs"
         return Entry(step.at, "Resized", "running", f"To {gpus_counted(step.gpus, counted_in)}.")
-    text = _text(workload, step, loss, reader)
+    text = _text(workload, step, loss, reader, [one.sentence for one in losses])
     cycle = _cycle_of(step, loss, decisions)
     return Entry(step.at, head, state_glyph(shown)[0], text, loss, cycle=cycle)
 
@@ -283,11 +308,15 @@ def _nearest_loss(step: Transition, losses: list[Loss]) -> Loss | None:
     return near[0]
 
 
-def _text(workload: Workload, step: Transition, loss: Loss | None, reader: Reader) -> str:
+def _text(
+    workload: Workload, step: Transition, loss: Loss | None, reader: Reader, said: Sequence[str]
+) -> str:
+    """What was ``said`` of evictions stands with them, not again where their work is queued anew."""
     if loss is not None:
         return ""
-    if step.sentence:
-        return readable(step, reader).sentence
+    text = readable(step, reader).sentence if step.sentence else ""
+    if text and not (step.to_state == State.REQUEUED and text in said):
+        return text
     if step.to_state == State.PENDING:
         need = f"{gang(workload)} × {_classes(workload)}"
         kind = "a gang of " if workload.max_members > 1 else ""

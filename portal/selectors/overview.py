@@ -22,7 +22,8 @@ from portal.display.units import gpus_each, unit
 from portal.selectors.hidden_queues import Others, hidden_below, sum_of
 from portal.selectors.loans import loans_in
 from portal.selectors.losses import lost_in
-from portal.teams.access import queues_of_own_work, visible_queues, visible_workloads
+from portal.teams.access import queues_of_own_work, visible_workloads
+from portal.teams.reading import seen_of
 from scheduling.models import (
     Cluster,
     Eviction,
@@ -183,9 +184,9 @@ def tree(
     cluster: Cluster, user: User, of: Capacity, every: Sequence[Queue], shares: Mapping[int, Share]
 ) -> Tree:
     """Of ``every`` queue those the person may see, depth first, on one axis; ``shares`` are of the class, by
-    queue. Two queries, and more where something is lent."""
+    queue. One query, and more where something is lent."""
     gpu_class, loans = of.gpu_class, loans_in(shares.values(), cluster)
-    seen = set(visible_queues(user).filter(cluster=cluster).values_list("pk", flat=True))
+    seen = seen_of(user, every)
     visible = [queue for queue in every if queue.pk in seen]
     figures = {
         q.pk: figures_of(shares.get(q.pk), loan=loans.get((q.pk, gpu_class.pk), 0)) for q in visible

@@ -19,7 +19,9 @@ from portal.display.spread import Spread
 from portal.display.steps import Frame, Sample, apart, area, line
 from portal.selectors.loans import loans_in
 from portal.selectors.overview import Since, first_of, visible_evictions, waiting_since
-from portal.teams.access import visible_queues, visible_workloads
+from portal.selectors.run_times import end_of
+from portal.teams.access import visible_workloads
+from portal.teams.reading import seen_of
 from scheduling.models import Cluster, Eviction, GpuClass, Node, Queue, Share, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 from scheduling.models.queues import below
@@ -73,9 +75,9 @@ def division(
     user: User,
     gpu_class: GpuClass,
     shares: Iterable[Share],
-    tree: Iterable[Queue],
+    tree: Sequence[Queue],
 ) -> Division:
-    """The newest division of the class. Two queries, and three more where something is lent."""
+    """The newest division of the class. One query, and three more where something is lent."""
     ready = Node.objects.filter(cluster=cluster, gpu_class=gpu_class, ready=True).aggregate(
         gpus=Sum(F("gpus") - F("foreign_gpus"))
     )
@@ -84,7 +86,7 @@ def division(
         shares,
         tree,
         ready["gpus"] or 0,
-        visible_queues(user).filter(cluster=cluster).values_list("pk", flat=True),
+        seen_of(user, tree),
         {queue: by for (queue, _), by in loans_in(shares, cluster).items()},
     )
 
@@ -150,6 +152,8 @@ class RunningWorkload:
     workload: Workload
     protection: str
     protected_until: datetime | None
+    ends: tuple[datetime, datetime] | None
+    """P50 and P90, as learned."""
 
 
 @dataclass(frozen=True)
@@ -168,9 +172,15 @@ def running(
 ) -> Holding:
     """What holds the class in the subtree, longest first. One query."""
     mine = visible_workloads(user).filter(subtree(queue), state__in=HOLDING, gpu_class=gpu_class)
-    ordered = mine.select_related("queue", "priority_class").order_by("started_at", "id")
+    ordered = mine.select_related("queue", "priority_class", "prediction").order_by(
+        "started_at", "id"
+    )
     first = ordered[:ROWS] if of.holding else ()
-    rows = [RunningWorkload(w, *protection(w, by.share(w.queue), now)) for w in first if w.queue]
+    rows = [
+        RunningWorkload(w, *protection(w, by.share(w.queue), now), end_of(w))
+        for w in first
+        if w.queue
+    ]
     return Holding(rows, of.holding, of.held_gpus)
 
 

@@ -71,8 +71,8 @@ def expected_words(one: ExpectedRunTime, user: str, gpu_class: str) -> tuple[str
     if one.pace is not None:
         pace = one.pace
         source += (
-            f"; {pace.ratio:.2g} times as fast as on {pace.against}, by {counted(pace.runs, 'run')} of"
-            f" {counted(pace.groups, 'name')}, {number(pace.own)} of its own"
+            f"; {pace.ratio:.2g} times as fast as on {pace.against}, as"
+            f" {_runs_under(pace.runs, pace.groups, pace.own)} show"
         )
     if one.runs and one.here < one.runs and not one.paced:
         ran = "none" if not one.here else number(one.here)
@@ -80,6 +80,12 @@ def expected_words(one: ExpectedRunTime, user: str, gpu_class: str) -> tuple[str
             f"; {ran} of them on {gpu_class}, and nobody knows how it compares with the others"
         )
     return quantiles(one.p10_s, one.p50_s, one.p90_s), source
+
+
+def _runs_under(runs: int, names: int, own: int) -> str:
+    """'745 runs under 29 names, none of them under its own,'."""
+    mine = number(own) if own else "none"
+    return f"{counted(runs, 'run')} under {counted(names, 'name')}, {mine} of them under its own,"
 
 
 def short_limit(one: ExpectedRunTime, limit_s: int | None) -> str:
@@ -108,13 +114,12 @@ def _range_in_words(said: Prediction) -> str:
 
 
 def _paces(said: Prediction) -> list[str]:
-    """'on h100-80gb P50 2 h: 1.8 times as fast as on a100-40gb, from 24 runs of 5 names'."""
+    """'on h100-80gb P50 2 h: 1.8 times as fast as on a100-40gb, as 24 runs under 5 names, … show'."""
     ordered = sorted(said.by_class.items(), key=lambda pair: pair[1].get("place", 0))
     first = ordered[0][0] if ordered else ""
     return [
-        f"on {name} P50 {duration(one['p50_s'])}: {one['ratio']:.2g} times as fast as on {first}, from"
-        f" {counted(one['runs'], 'run')} of {counted(one['groups'], 'name')},"
-        f" {number(one['own_runs'])} of its own"
+        f"on {name} P50 {duration(one['p50_s'])}: {one['ratio']:.2g} times as fast as on {first}, as"
+        f" {_runs_under(one['runs'], one['groups'], one['own_runs'])} show"
         for name, one in ordered
         if name != first
     ]

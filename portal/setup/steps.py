@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from django.db.models import Max
 
+from portal.display.format import counted
 from portal.teams.models import Membership, Team
 from scheduling.models import Cluster, ClusterMode, Cycle, Queue, Quota
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SetupStep:
     """``result`` is one line of how it stands."""
 
     number: int
@@ -26,7 +27,7 @@ class Step:
 SLUGS = ("connect", "seen", "classes", "queues", "people", "would", "enforce")
 
 
-def steps(cluster: Cluster | None) -> Sequence[Step]:
+def steps(cluster: Cluster | None) -> Sequence[SetupStep]:
     """All seven, as they stand for ``cluster``."""
     if cluster is None:
         rows = [("Connect a cluster", "kubeconfig, token or in-cluster", False)]
@@ -37,7 +38,7 @@ def steps(cluster: Cluster | None) -> Sequence[Step]:
             *(row(cluster) for row in (_look, _classes, _queues, _people, _would, _enforce)),
         ]
     return [
-        Step(number, slug, *row)
+        SetupStep(number, slug, *row)
         for number, (slug, row) in enumerate(zip(SLUGS, rows, strict=True), start=1)
     ]
 
@@ -61,7 +62,7 @@ def _way(cluster: Cluster) -> str:
 
 def _look(cluster: Cluster) -> tuple[str, str, bool]:
     nodes = cluster.nodes.values("name").distinct().count()
-    result = f"{nodes} nodes with GPUs" if nodes else "the first look is under way"
+    result = f"{counted(nodes, 'node')} with GPUs" if nodes else "the first look is under way"
     return TITLES[1], result, cluster.gpu_classes.exists()
 
 
@@ -74,7 +75,7 @@ def _classes(cluster: Cluster) -> tuple[str, str, bool]:
 def _queues(cluster: Cluster) -> tuple[str, str, bool]:
     count = Queue.objects.filter(cluster=cluster).exclude(parent=None).count()
     given = Quota.objects.filter(queue__cluster=cluster, nominal_gpus__gt=0).exists()
-    result = f"{count} queues" if count else "none yet"
+    result = counted(count, "queue") if count else "none yet"
     return (
         TITLES[3],
         result + ("" if given or not count else ", none has quota"),

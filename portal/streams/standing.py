@@ -19,7 +19,7 @@ LATE_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StreamStanding:
     name: str
     label: str
     where: str
@@ -37,7 +37,7 @@ class Standing:
         return self.lag_s > LATE_S
 
 
-def standings(now: datetime | None = None) -> Sequence[Standing]:
+def standings(now: datetime | None = None) -> Sequence[StreamStanding]:
     """Of every stream that has a target."""
     known = {row.pk: row for row in Stream.objects.all()}
     moment = now or timezone.now()
@@ -47,13 +47,13 @@ def standings(now: datetime | None = None) -> Sequence[Standing]:
     ]
 
 
-def _standing(stream: Stream, address: str, now: datetime) -> Standing:
+def _standing(stream: Stream, address: str, now: datetime) -> StreamStanding:
     try:
         where, fault = target_named(address).where, stream.fault
     except TargetError as error:
         where, fault = "no target", str(error)
     waiting, lag = _usage() if stream.name == Name.USAGE else _entries(stream, now)
-    return Standing(
+    return StreamStanding(
         name=stream.name,
         label=Name(stream.name).label,
         where=where,

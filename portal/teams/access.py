@@ -159,9 +159,7 @@ def may_operate_workload(user: Person, workload: Workload) -> bool:
         return True
     if workload.user and workload.user == user.get_username():
         return True
-    return workload.queue_id is not None and (
-        Queue.objects.filter(places(user, Capability.ACT), pk=workload.queue_id).exists()
-    )
+    return workload.queue is not None and rights_of(user).covers(Capability.ACT, workload.queue)
 
 
 def operable(user: Person, workloads: Iterable[Workload]) -> set[int]:

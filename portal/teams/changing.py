@@ -18,7 +18,7 @@ from scheduling.services.queues import judge
 from scheduling.services.words import sentences
 from scheduling.services.workloads import change as changes
 from scheduling.services.workloads import turns
-from scheduling.services.workloads.change import Change, WorkloadDraft
+from scheduling.services.workloads.change import WorkloadChange, WorkloadDraft
 
 FIELDS = {
     "run_time_limit_s": "run_time_limit",
@@ -31,7 +31,7 @@ SIZES = {"gpus_per_pod", "gpu_classes", "priority_class"}
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class ChangeOutlook:
     """What becomes of it, as it is or as it would be; a ``sentence`` in the reader's words."""
 
     answer: Answer
@@ -53,11 +53,11 @@ class Outlook:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     draft: WorkloadDraft
-    before: Outlook
-    after: Outlook
+    before: ChangeOutlook
+    after: ChangeOutlook
 
 
-def preview(user: User, work: Workload, change: Change, *, asker: str = "") -> Comparison:
+def preview(user: User, work: Workload, change: WorkloadChange, *, asker: str = "") -> Comparison:
     """What ``change`` would do to ``work``, by the next plan; ``asker`` as for ``asking.ask``. Raises
     SubmissionError with every fault at its field, or the service's ServiceError."""
     draft, later = drafted(user, work, change)
@@ -69,7 +69,7 @@ def preview(user: User, work: Workload, change: Change, *, asker: str = "") -> C
 
 
 def drafted(
-    user: User, work: Workload, change: Change
+    user: User, work: Workload, change: WorkloadChange
 ) -> tuple[WorkloadDraft, tuple[Reason, str] | None]:
     """``work`` as it is and as it would be, and what it would say itself then to wait for. Raises as
     ``preview`` does."""
@@ -77,13 +77,13 @@ def drafted(
     return draft, turns.kept_back(work.cluster, draft.after)
 
 
-def change(user: User, work: Workload, wanted: Change) -> None:
+def change(user: User, work: Workload, wanted: WorkloadChange) -> None:
     """Write it, if nothing forbids it. Raises as ``preview`` does."""
     _judged(user, work, wanted)
     changes.apply(work, wanted, user=user.get_username())
 
 
-def _judged(user: User, work: Workload, wanted: Change) -> WorkloadDraft:
+def _judged(user: User, work: Workload, wanted: WorkloadChange) -> WorkloadDraft:
     _refuse_unknown(work, wanted)
     draft = changes.draft(work, wanted)
     if found := list(_faults(user, work, wanted, draft)):
@@ -91,7 +91,7 @@ def _judged(user: User, work: Workload, wanted: Change) -> WorkloadDraft:
     return draft
 
 
-def _refuse_unknown(work: Workload, wanted: Change) -> None:
+def _refuse_unknown(work: Workload, wanted: WorkloadChange) -> None:
     here = list(work.cluster.gpu_classes.values_list("name", flat=True))
     if wrong := next((name for name in wanted.gpu_classes or () if name not in here), None):
         raise ServiceError(
@@ -111,7 +111,7 @@ def _refuse_unknown(work: Workload, wanted: Change) -> None:
 
 
 def _faults(
-    user: User, work: Workload, wanted: Change, drafted: WorkloadDraft
+    user: User, work: Workload, wanted: WorkloadChange, drafted: WorkloadDraft
 ) -> Iterator[ServiceError]:
     """What forbids it to be so: what is new, and what it says of the very parts that are changed."""
     queue, cluster = work.queue, work.cluster
@@ -137,13 +137,15 @@ def _faults(
 
 def _foreseen(
     user: User, work: Workload, answer: Answer, kept_back: tuple[Reason, str] | None
-) -> Outlook:
+) -> ChangeOutlook:
     if kept_back is not None:
         reason, sentence = kept_back
-        return Outlook(answer, reason.value, sentence, keeps_back=True)
+        return ChangeOutlook(answer, reason.value, sentence, keeps_back=True)
     decision = answer.decision
     if decision.reason is Reason.HELD and work.reason:
         # What a cycle found of it, which no plan knows: what its persona allows, a start that failed.
-        return Outlook(answer, work.reason, sentences.readable(work, Reading(user)).sentence)
+        return ChangeOutlook(answer, work.reason, sentences.readable(work, Reading(user)).sentence)
     case = asking.said_of(work, decision)
-    return Outlook(answer, decision.reason.value, sentences.tell(case, Reading(user)).sentence)
+    return ChangeOutlook(
+        answer, decision.reason.value, sentences.tell(case, Reading(user)).sentence
+    )

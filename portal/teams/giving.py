@@ -5,7 +5,7 @@ Asked by every door that makes, changes or ends a membership, by page, API or fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,13 +20,14 @@ from portal.teams.rights import Rights, rights_of
 from scheduling.models import MILLI, Queue
 from scheduling.services import events
 from scheduling.services.errors import ServiceError
+from scheduling.services.words import span
 
-LIMITS = (
-    ("max_gpus_per_workload", "{:g} GPUs a workload", MILLI),
-    ("max_gpus_at_once", "{:g} GPUs at once", MILLI),
-    ("max_run_time_s", "{:g} h of run time", 3600),
-)
-"""Column, how it reads, unit. NULL is without limit."""
+LIMITS: Mapping[str, Callable[[int], str]] = {
+    "max_gpus_per_workload": lambda milli: f"{milli / MILLI:g} GPUs a workload",
+    "max_gpus_at_once": lambda milli: f"{milli / MILLI:g} GPUs at once",
+    "max_run_time_s": lambda seconds: f"{span(seconds)} of run time",
+}
+"""Column -> how it reads. NULL is without limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +119,11 @@ def _excess_of_service(giver: Giver, persona: Persona) -> Excess | None:
 
 
 def _beyond(persona: Persona, mine: Persona) -> Iterator[Excess]:
-    for column, words, unit in LIMITS:
+    for column, said in LIMITS.items():
         bound, most = getattr(persona, column), getattr(mine, column)
         if most is not None and (bound is None or bound > most):
-            text = "no limit" if bound is None else words.format(bound / unit)
-            yield Excess(f"It allows {text}, against {words.format(most / unit)} of its giver.")
+            text = "no limit" if bound is None else said(bound)
+            yield Excess(f"It allows {text}, against {said(most)} of its giver.")
     if mine.preemptible_only and not persona.preemptible_only:
         yield Excess("It allows work that is not preemptible, and that of its giver does not.")
     if persona.interactive and not mine.interactive:

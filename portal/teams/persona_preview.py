@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,14 +22,16 @@ from portal.teams.personas import PersonaValues, as_json, save_persona
 from scheduling.models import Cluster, State, Workload
 from scheduling.models.workloads import HOLDING
 from scheduling.services.queues.judge import Rules, judge_kept
+from scheduling.services.words import span
 
 NONE = "may not"
-LIMITS = {
-    "approves_gpus": ("Approves up to", "GPUs"),
-    "max_gpus_per_workload": ("GPUs a workload", ""),
-    "max_gpus_at_once": ("GPUs at once", ""),
-    "max_run_time_s": ("Run-time limit", "s"),
+LIMITS: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "approves_gpus": ("Approves up to", lambda most: f"{most:g} GPUs"),
+    "max_gpus_per_workload": ("GPUs a workload", "{:g}".format),
+    "max_gpus_at_once": ("GPUs at once", "{:g}".format),
+    "max_run_time_s": ("Run-time limit", span),
 }
+"""Column -> its name, and how a value reads."""
 CLASSES = {"priority_classes": "Priority classes", "gpu_classes": "GPU classes"}
 FLAGS = {
     "preemptible_only": ("Only preemptible work", True),
@@ -135,8 +137,8 @@ def _lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Chan
         yield ChangedRight("Name", before["name"], after["name"], None)
     for capability in Capability:
         yield from _reach(capability, before.get(capability), after.get(capability))
-    for column, (name, unit) in LIMITS.items():
-        yield from _limit(name, unit, before[column], after[column])
+    for column, (name, said) in LIMITS.items():
+        yield from _limit(name, said, before[column], after[column])
     for column, name in CLASSES.items():
         yield from _classes(name, before[column], after[column])
     for column, (name, taking) in FLAGS.items():
@@ -154,10 +156,12 @@ def _reach(capability: Capability, was: str | None, now: str | None) -> Iterator
     yield ChangedRight(MEANINGS[capability].name, was or NONE, now or NONE, rank[1] < rank[0])
 
 
-def _limit(name: str, unit: str, was: float | None, now: float | None) -> Iterator[ChangedRight]:
+def _limit(
+    name: str, words: Callable[[float], str], was: float | None, now: float | None
+) -> Iterator[ChangedRight]:
     if was == now:
         return
-    before, after = ("no limit" if one is None else f"{one:g} {unit}".strip() for one in (was, now))
+    before, after = ("no limit" if one is None else words(one) for one in (was, now))
     yield ChangedRight(name, before, after, was is None or (now is not None and now < was))
 
 

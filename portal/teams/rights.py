@@ -108,6 +108,12 @@ class Rights:
         """The membership that lets the person do that to the queue at ``path``; the nearest counts."""
         return nearest(self.grants, capability, cluster_id, path)
 
+    def covers(self, capability: Capability, queue: Queue) -> bool:
+        """Whether the person may do that to ``queue``: the rule of ``access.places``."""
+        if self.everywhere(capability):
+            return bool(queue.path) or not MEANINGS[capability].strictly
+        return self.granting(capability, queue.cluster_id, queue.path) is not None
+
     def holding(self, capability: Capability) -> Iterator[Grant]:
         return (grant for grant in self.grants if grant.reach(capability))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -13,22 +14,44 @@ from portal.accounts.models import Persona
 from portal.teams.models import Membership, Team
 from scheduling.models import Cluster, PriorityClass, WorkloadType
 from scheduling.services.queues.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.tables.row_cache import RowCache
 
 
-def service_classes(cluster: Cluster) -> ServiceClasses:
+def service_classes(cluster: Cluster, unchanged: RowCache) -> ServiceClasses:
     """Of everybody who may submit to a queue of ``cluster``; whoever is not active has none."""
-    members = Membership.objects.in_force(timezone.now()).filter(
-        team__queue__cluster=cluster, persona__in=_submitting(), user__is_active=True
-    )
-    columns = ("user__username", "team__queue__path", "team__name", "persona_id")
-    grants = _grants(cluster)
-    teams = Team.objects.filter(queue__cluster=cluster)
-    return ServiceClasses(
-        classes=tuple(
-            ServiceClass(user, path, team, **grants[persona])
-            for user, path, team, persona in members.order_by("pk").values_list(*columns)
-        ),
-        team_paths=frozenset(teams.values_list("queue__path", flat=True)),
+
+    def members_at(at: datetime) -> QuerySet[Membership, Any]:
+        members = Membership.objects.in_force(at).filter(
+            team__queue__cluster=cluster, persona__in=_submitting(), user__is_active=True
+        )
+        columns = ("user__username", "team__queue__path", "team__name", "persona_id")
+        return members.order_by("pk").values_list(*columns)
+
+    def paths() -> QuerySet[Team, str]:
+        return Team.objects.filter(queue__cluster=cluster).values_list("queue__path", flat=True)
+
+    members = unchanged.steady_at("members", cluster.pk, timezone.now(), members_at)
+    bound = unchanged.steady("teams", cluster.pk, paths)
+    given = _given(unchanged)
+
+    def make() -> ServiceClasses:
+        # A persona may lose its right to submit between the two readings.
+        grants = _grants(cluster)
+        classes = [ServiceClass(*at, **grants[by]) for *at, by in members if by in grants]
+        return ServiceClasses(tuple(classes), frozenset(bound))
+
+    return unchanged.once("service classes", (members, bound, given), make)
+
+
+def _given(unchanged: RowCache) -> tuple[object, ...]:
+    """All rows that say what personas give, as plain values."""
+    priorities, classes = Persona.priority_classes.through, Persona.gpu_classes.through
+    of_class = ("persona_id", "gpuclass__name", "gpuclass__cluster_id")
+    return (
+        unchanged.steady("personas", None, lambda: _submitting().values_list()),
+        unchanged.steady("their priorities", None, priorities.objects.values_list),
+        unchanged.steady("their classes", None, lambda: classes.objects.values_list(*of_class)),
+        unchanged.steady("kinds of priority", None, PriorityClass.objects.values_list),
     )
 
 

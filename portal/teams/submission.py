@@ -23,6 +23,7 @@ from scheduling.services import events
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import DraftWork
+from scheduling.services.lists import few
 from scheduling.services.queues import judge, service_classes
 from scheduling.services.words import sentences
 from scheduling.services.workloads import shapes, turns
@@ -33,6 +34,8 @@ Json = dict[str, Any]
 NEVER_FITS = "never_fits"
 """Code of the refusal that may be overruled by whoever asks."""
 MANIFESTS_KEPT = timedelta(days=90)
+NAMED = 8
+"""Of the queues that somebody may submit to, so many are named."""
 
 
 class SubmissionError(ServiceError):
@@ -221,8 +224,8 @@ def priority_classes_to_give(
 
 def _no_queue(user: User, cluster: Cluster, name: str) -> ServiceError:
     leaves = submittable_queues(user).filter(cluster=cluster).order_by("path")
-    names = ", ".join(leaves.values_list("name", flat=True)[:8])
-    remedy = f"Yours: {names}." if names else "Ask the lead of a team to add you."
+    names = list(leaves.values_list("name", flat=True))
+    remedy = f"Yours: {few(names, NAMED)}." if names else "Ask the lead of a team to add you."
     sentence = f"You may not submit to a queue called '{name}'." if name else "No queue is named."
     return ServiceError("no_such_queue", sentence, remedy, field="queue")
 

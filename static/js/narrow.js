@@ -1,15 +1,16 @@
-// On a narrow screen each row of a table is a card of several lines: a long table shows its first few, and all
-// of them when asked. Of a page that is long all the same the cards further down show their heads alone. What
+// On a narrow screen each row of a table is a card of several lines: a long table or list shows its first few,
+// and all of them when asked. Of a page that is long all the same the cards further down show their heads alone. What
 // was opened stays open when the page is kept up to date.
 (() => {
   "use strict";
 
   const FEW = 3;
+  const FOLDS = ".cards-narrow, .folds-narrow";
   const opened = new Set();
 
   function nameOf(table) {
     const place = table.closest("[id]");
-    const beside = place ? [...place.querySelectorAll(".cards-narrow")] : [];
+    const beside = place ? [...place.querySelectorAll(FOLDS)] : [];
     return `${place ? place.id : ""}/${beside.indexOf(table)}`;
   }
 
@@ -19,9 +20,14 @@
     return Boolean(table.querySelector(typed));
   }
 
+  function rowsOf(list) {
+    if (!list.tBodies) return [...list.children];
+    return [...list.tBodies].flatMap((body) => [...body.rows]).filter((row) => !row.matches(".total"));
+  }
+
   function fold(table) {
     table.dataset.folds = "";
-    const rows = [...table.tBodies].flatMap((body) => [...body.rows]).filter((row) => !row.matches(".total"));
+    const rows = rowsOf(table);
     if (rows.length <= FEW + 2 || isForm(table)) return;
     const name = nameOf(table);
     if (opened.has(name)) return;
@@ -41,7 +47,7 @@
   }
 
   function foldAll(part) {
-    part.querySelectorAll(".cards-narrow:not([data-folds])").forEach(fold);
+    [...part.querySelectorAll(FOLDS)].filter((list) => !list.hasAttribute("data-folds")).forEach(fold);
   }
 
   const LONG_PX = 3000;

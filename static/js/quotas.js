@@ -311,7 +311,13 @@
   }
 
   table.addEventListener("input", touched);
-  form.addEventListener("input", () => { serverFaults = 0; refresh(); });
+  form.addEventListener("input", () => { serverFaults = 0; refresh(); planWhatNobodyPlanned(); });
+
+  // Edits that came with the page, from a file or back from a refused save.
+  function planWhatNobodyPlanned() {
+    const unplanned = document.querySelector("#preview [data-unplanned]");
+    if (plan === "none" && unplanned && save.hasAttribute("data-edited")) touched();
+  }
 
   // GPU classes come and go without a request, so nothing typed is lost.
   const toggles = [...document.querySelectorAll("[data-toggle]")];
@@ -341,4 +347,5 @@
   document.querySelector("[data-discard]").addEventListener("click", () => { leaving = true; });
 
   refresh();
+  window.addEventListener("load", planWhatNobodyPlanned); // htmx listens by then
 })();

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from portal.accounts.models import User
-from scheduling.models import Cluster, ClusterMode, Guardrail, Standing
+from scheduling.models import Cluster, ClusterMode, Guardrail, GuardrailState
 from tests.e2e.conftest import axe, sign_in
 from tests.factories import example_cluster
 
@@ -14,7 +14,7 @@ from tests.factories import example_cluster
 @pytest.fixture
 def operator(page):
     cluster = example_cluster()
-    for standing in Standing.values:
+    for standing in GuardrailState.values:
         Guardrail.objects.create(
             cluster=cluster,
             kind="ResourceQuota",

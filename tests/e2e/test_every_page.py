@@ -15,9 +15,11 @@ from urllib.parse import urlparse
 import pytest
 from django.conf import settings
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from portal.accounts.models import User
+from portal.notices.models import Kind, Notice
 from scheduling.engine.enums import Rule
 from scheduling.models import Cluster, Eviction, Workload
 from tests.e2e.conftest import OF_COLOUR, axe, sign_in
@@ -248,6 +250,23 @@ def test_long_table_folds_on_a_narrow_screen_and_opens_for_good(page, cluster):
     cluster.touch()
     page.wait_for_timeout(1500)
     assert rows.count() == every
+
+
+def test_many_notices_fold_on_a_narrow_screen_by_thing_and_inside_each(page, cluster):
+    admin, now = User.objects.get(username="admin"), timezone.now()
+    for i in range(33):
+        Notice.objects.create(
+            user=admin, cluster=cluster, kind=Kind.EVICTED, about=f"work-{min(i, 20)}", source=f"{i}",
+            title=f"Work {i} was evicted.", lines=[["Why", "Its queue held more."]], at=now, due_at=now,
+        )  # fmt: skip
+    sign_in(page, admin)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/notices/")
+    assert page.evaluate("document.documentElement.scrollHeight") <= PHONE_PX
+    page.get_by_role("button", name="All 21", exact=True).click()
+    assert page.locator(".told:visible").count() == 20 + 3
+    page.get_by_role("button", name="All 13", exact=True).click()
+    assert page.locator(".told:visible").count() == 33
 
 
 LONG_ON_A_PHONE = {"/help/waiting/": "each reason is led to by name, and read where it stands"}

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from portal.setup import inviting
 from portal.teams.shipped_personas import ensure_personas, ensure_priority_classes
 from scheduling import tasks
-from scheduling.models import Cluster, Guardrail, Standing, Workload
+from scheduling.models import Cluster, Guardrail, GuardrailState, Workload
 from scheduling.services.worker.cluster_turns import close_all
 from scheduling.services.worker.cycles import run_cycle
 from tests.e2e import newcomer, venue
@@ -54,4 +54,4 @@ def is_guarded():
     run_cycle(cluster.pk)
     tasks.guard(cluster.pk)
     rails = Guardrail.objects.filter(cluster=cluster)
-    return rails.exists() and not rails.exclude(standing=Standing.IN_STEP).exists()
+    return rails.exists() and not rails.exclude(standing=GuardrailState.IN_STEP).exists()

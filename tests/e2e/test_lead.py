@@ -83,6 +83,15 @@ def test_save_waits_for_its_preview_and_says_where_it_comes_without(page, lead):
     expect(save).to_have_text("Save 1 edit without its preview")
 
 
+def test_edits_from_a_file_are_planned_before_save_takes_them(page, lead):
+    sign_in(page, lead)
+    page.goto(URL)
+    page.fill("#tree", "queues:\n- name: vision\n  nominal: {h100-80gb: 8}\n")
+    page.get_by_role("button", name="Fill in").click()
+    expect(cell(page, "vision, h100-80gb, nominal")).to_have_value("8")
+    expect(page.locator("#preview")).to_contain_text("vision is lowered by 8 h100-80gb")
+
+
 def test_fault_of_the_server_stays_until_the_grid_is_touched(page, lead):
     sign_in(page, lead)
     page.goto(URL)

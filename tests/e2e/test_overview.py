@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from portal.accounts.models import User
@@ -32,6 +33,15 @@ def test_page_meets_aa_and_never_scrolls_sideways(admin, path):
         assert admin.evaluate("document.documentElement.scrollWidth") == width
     for width in (721, 901, 1024, 1181):
         admin.set_viewport_size({"width": width, "height": 900})
+        assert admin.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_top_bar_of_a_cluster_that_runs_fast_fits_a_narrow_page(admin, cluster):
+    now = timezone.now()
+    Cluster.objects.update(clock_real=now, clock_start=now, clock_speed=60)
+    for width in (721, 801, 961):
+        admin.set_viewport_size({"width": width, "height": 900})
+        admin.goto("/c/fra1/")
         assert admin.evaluate("document.documentElement.scrollWidth") == width
 
 

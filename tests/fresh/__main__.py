@@ -1,8 +1,9 @@
 """Program: README's commands from a bare clone in a bare Debian, as its newcomer sees them.
 
-``python -m tests.fresh SUITE [--full]``, as root. A run shows: the first line is Weir's; the demo answers
-with the overview, then with pages that are reached from there, none of them with a fault of the server's;
-Ctrl-C ends it and leaves no process. With --full every test follows.
+``python -m tests.fresh SUITE [--full] [--seed NUMBER]``, as root. A run shows: the first line is Weir's; the
+demo answers with the overview, then with pages that are reached from there, none of them with a fault of the
+server's; Ctrl-C ends it and leaves no process. With --full every test follows, with --seed in the order that
+it draws.
 """
 
 from __future__ import annotations
@@ -121,9 +122,9 @@ def _judge(lines: list[str], walked: list[tuple[str, int]], left: dict[int, str]
         raise UnwantedError(f"processes that the demo left: {', '.join(left.values())}")
 
 
-def every_test(root: Path) -> None:
-    """``make test``. Raises UnwantedError."""
-    status = Shown(inside(root, "make", "test")).wait()
+def every_test(root: Path, seed: str) -> None:
+    """``make test``, in the order that ``seed`` draws if there is one. Raises UnwantedError."""
+    status = Shown(inside(root, "make", "test", f"SEED={seed}")).wait()
     if status:
         raise UnwantedError(f"make test ended with {status}")
 
@@ -138,6 +139,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fresh")
     parser.add_argument("suite", choices=SUITES)
     parser.add_argument("--full", action="store_true", help="every test as well")
+    parser.add_argument("--seed", default="", help="of the order of the tests")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
@@ -145,7 +147,7 @@ def main() -> int:
             try:
                 demo(root)
                 if asked.full:
-                    every_test(root)
+                    every_test(root, asked.seed)
             finally:
                 end_all(root)
     except NoRootError as error:

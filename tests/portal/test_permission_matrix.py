@@ -136,7 +136,7 @@ ROWS = {
     **{f"web:request_{verb}": Row(None, NOBODY, REQUEST) for verb in ("submit", "withdraw")},
     **{
         f"web:request_{verb}": Row(None, DECIDERS, REQUEST)
-        for verb in ("forward", "approve", "ask_changes", "reject", "revoke")
+        for verb in ("forward", "approve", "ask_changes", "reject", "revoke", "replay")
     },
     "web:request_renew": Row(None, ASKERS - {"neighbour"}, REQUEST),
     "web:request_comment": Row(None, TEAM, REQUEST),

@@ -1,19 +1,22 @@
 import csv
 import json
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import yaml
+from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.approvals.models import QuotaRequest
 from portal.reports.kinds import REPORTS
-from scheduling.models import PriorityClass, Quota, StartForecast, State, Workload
+from scheduling.models import Cluster, PriorityClass, Quota, StartForecast, State, Workload
+from scheduling.services.words import endings
 from tests.factories import make_workload
 from tests.portal.kubernetes import job
 from tests.weir.conftest import lines
-from weir.commands.reports import _write
+from weir.commands.options import LengthOfTime
+from weir.commands.reports import _shown, _write
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -27,6 +30,20 @@ def test_ls_shows_what_the_person_may_see(weir, cluster):
     assert {row[1] for row in rows} <= {"pretraining", "alignment"}
 
 
+def test_ls_says_why_in_a_sentence_and_of_what_ended_badly_its_end(weir, cluster):
+    queue = cluster.queues.get(name="pretraining")
+    said = "pretraining holds its fair share."
+    make_workload(
+        queue, name="waits", state=State.PENDING, reason="above_fair_share", sentence=said
+    )
+    make_workload(
+        queue, name="broke", state=State.FINISHED, outcome="failed", cause="out_of_memory"
+    )
+    shown = weir("ls", "--all", user="researcher").stdout
+    assert said in shown
+    assert endings.sentence(Workload.objects.get(name="broke")) in shown
+
+
 def test_ls_leaves_out_what_is_over_unless_it_is_asked_for(weir, cluster):
     queue = cluster.queues.get(name="pretraining")
     make_workload(queue, name="gone", state=State.FINISHED)
@@ -34,11 +51,37 @@ def test_ls_leaves_out_what_is_over_unless_it_is_asked_for(weir, cluster):
     assert "gone" in weir("ls", "--all", user="researcher").stdout
 
 
+@pytest.mark.parametrize(
+    ("typed", "seconds"),
+    [("6h", 21_600), ("1d12h", 129_600), ("1 d 12 h", 129_600), ("30min", 1800), ("3600", 3600)],
+)
+def test_length_of_time_is_read_as_people_write_it(typed, seconds):
+    assert LengthOfTime().convert(typed, None, None) == seconds
+
+
+@pytest.mark.parametrize("typed", ["6 hours", "soon", "", "-1", "0", "h6"])
+def test_what_is_no_length_of_time_says_how_to_write_one(weir, cluster, typed):
+    done = weir(*JOB, "--limit", typed, user="researcher")
+    assert done.exit_code == 2
+    assert "write 6h, 30min or 1d12h" in done.output or "too short" in done.output
+
+
 def test_ls_for_a_script_is_what_the_api_answers(weir, cluster):
     done = weir("-o", "json", "ls", user="researcher")
     assert {"uid", "reason", "sentence"} <= json.loads(done.stdout)[0].keys()
     done = weir("-o", "yaml", "ls", "--limit", "1", user="researcher")
     assert len(yaml.safe_load(done.stdout)) == 1
+
+
+def test_clusters_are_listed_with_their_own_time_and_how_long_ago_they_were_planned(weir, cluster):
+    hour_ago = timezone.now() - HOUR
+    start = {"clock_real": timezone.now(), "clock_start": datetime(2031, 2, 3, 12, tzinfo=UTC)}
+    Cluster.objects.filter(pk=cluster.pk).update(planned_at=hour_ago, **start)
+    heads, row = lines(weir("clusters", user="researcher"))
+    assert heads == ["CLUSTER", "MODE", "ITS TIME", "LAST CYCLE"]
+    assert row[2].startswith("2031-02-03 ")
+    assert row[3].startswith("1 h")
+    assert row[3].endswith(" ago")
 
 
 def test_why_tells_the_sentence_of_the_engine(weir, cluster):
@@ -49,6 +92,16 @@ def test_why_tells_the_sentence_of_the_engine(weir, cluster):
     assert done.stdout == weir("why", work.uid, user="researcher").stdout or work.uid.startswith(
         "uid"
     )
+
+
+def test_why_of_work_that_ended_says_how_and_when(weir, cluster):
+    queue = cluster.queues.get(name="pretraining")
+    done = make_workload(
+        queue, name="done", state=State.FINISHED, outcome="succeeded", finished_at=cluster.now()
+    )
+    shown = weir("why", done.name, user="researcher").stdout
+    assert shown.startswith("It has ended: succeeded.")
+    assert "\nEnded " in shown
 
 
 def test_why_of_what_one_may_not_see_is_as_of_what_is_not_there(weir, cluster):
@@ -69,9 +122,9 @@ def test_name_that_two_workloads_have_asks_for_the_uid(weir, cluster):
     assert all(twin.uid in done.stderr for twin in twins)
 
 
-def test_eta_of_what_nobody_foretold_says_so(weir, cluster):
+def test_eta_of_what_has_no_forecast_says_so(weir, cluster):
     waiting = Workload.objects.filter(queue__name="pretraining", state=State.PENDING).first()
-    assert "Nothing is foretold of it." in weir("eta", waiting.name, user="researcher").stdout
+    assert "No start is predicted." in weir("eta", waiting.name, user="researcher").stdout
 
 
 def test_eta_whose_p50_has_passed_names_the_latest_alone(weir, cluster):
@@ -388,6 +441,25 @@ def test_table_is_written_as_csv_and_no_cell_is_a_formula(capsys):
     assert list(csv.reader(capsys.readouterr().out.splitlines())) == [
         ["queue", "cost"], ["'=1+1", "-2.5"], ["a,b", ""],
     ]  # fmt: skip
+
+
+def test_report_shows_its_figures_in_the_units_of_people(weir, cluster):
+    lines = weir("report", "utilization", user="admin").stdout.splitlines()
+    shown = dict(line.split("  ", 1) for line in lines if "  " in line)
+    assert shown["step"].strip().endswith(("h", "min"))
+    assert "T" not in shown["filters, from"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "shown"),
+    [
+        ("p90_s", 14035.4, "3 h 53 min"), ("lost_share_of_allocated", 0.023, "2.3 %"),
+        ("jain", 0.974, "0.97"), ("gpu_hours", 71220.2, "71,220.2"), ("count", 6087, "6,087"),
+        ("p50_s", None, None), ("in_vain", "", ""), ("day", "2026-12-01", "2026-12-01"),
+    ],
+)  # fmt: skip
+def test_figure_of_a_report_stands_in_its_unit(field, value, shown):
+    assert _shown(field, value) == shown
 
 
 def test_report_without_a_name_lists_what_there_is(weir, cluster):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from weir.commands.options import Options, listed, printed, set_options
-from weir.printing import facts, moment, number, safe
+from weir.printing import duration, facts, moment, number, safe
 
 NUMBER = click.argument("number", type=int)
 GPUS = click.FloatRange(min=0, min_open=True)
@@ -55,7 +55,7 @@ def offers(given: Options, /) -> None:
             lambda row: f"{number(row['left_gpus'])} of {number(row['gpus'])} {row['gpu_class']}",
         ),
         ("UNTIL", lambda row: moment(row["ends_at"])),
-        ("NOTICE", lambda row: f"{row['notice_h']} h"),
+        ("NOTICE", lambda row: duration(row["notice_h"] * 3600)),
     ]
     listed(given, rows, columns, "Nobody offers quota now.")
 

@@ -9,7 +9,7 @@ import click
 from weir import account
 from weir.api import Api
 from weir.commands.options import Options, printed
-from weir.printing import facts, moment, table
+from weir.printing import ago, facts, moment, table
 
 
 @click.command()
@@ -67,7 +67,8 @@ def clusters(given: Options) -> None:
         [
             ("CLUSTER", lambda row: row["name"]),
             ("MODE", lambda row: row["mode"]),
-            ("LAST CYCLE", lambda row: moment(row["planned_at"])),
+            ("ITS TIME", lambda row: moment(row["now"])),
+            ("LAST CYCLE", lambda row: ago(row["planned_at"])),
         ],
         "You may see no cluster.",
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Any, Protocol, TypeVar
+from typing import IO, Any, ClassVar, Protocol, TypeVar
 
 import click
 import yaml
@@ -81,3 +82,28 @@ def sure(question: str, *, yes: bool) -> None:
 
 
 YES = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+
+
+class LengthOfTime(click.ParamType[int]):
+    """'6h', '1 d 12 h', '30min' as whole seconds, of at least ``least``; a bare number is seconds."""
+
+    name = "TIME"
+    UNITS_S: ClassVar[Mapping[str, int]] = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400}
+    PART = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|m|h|d)?(?: |$|(?=\d))", re.ASCII)
+
+    def __init__(self, *, least: int = 1) -> None:
+        self.least = least
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> int:
+        if isinstance(value, int):
+            return value
+        text = value.strip().lower()
+        parts = self.PART.findall(text)
+        if not parts or self.PART.sub("", text):
+            self.fail(f"{value!r} is no length of time: write 6h, 30min or 1d12h.", param, context)
+        seconds = round(sum(float(n) * self.UNITS_S[unit or "s"] for n, unit in parts))
+        if seconds < self.least:
+            self.fail(f"{value!r} is too short.", param, context)
+        return seconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from operator import itemgetter
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import click
 
 from weir.commands.options import Options, printed
-from weir.printing import facts, number, safe, table
+from weir.printing import duration, facts, moment, number, safe, table
 
+INSTANT = re.compile(r"\d{4}-\d\d-\d\dT")
+SMALL = 10
 EXPORTS = ("focus",)
 """Tables that are made only where they are named."""
 
@@ -85,17 +88,40 @@ def _sum_up(body: dict[str, Any], tables: dict[str, Any]) -> None:
 def _flat(body: dict[str, Any], above: str = "") -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for key, value in body.items():
-        name = f"{above}{key}".replace("_", " ")
+        name = f"{above}{_label(key)}"
         if isinstance(value, dict):
             found += _flat(value, f"{name}, ")
         elif not isinstance(value, list):
-            found.append((name, number(value) if isinstance(value, float) else value))
+            found.append((name, _shown(key, value)))
     return found
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
     names = list(rows[0]) if rows else []
-    table(rows, [(name.upper().replace("_", " "), _of(name)) for name in names], "It has no rows.")
+    table(rows, [(_label(name).upper(), _of(name)) for name in names], "It has no rows.")
+
+
+def _label(field: str) -> str:
+    return field.removesuffix("_s").replace("_", " ")
+
+
+def _shown(field: str, value: Any) -> Any:
+    """In the units of people: what it is, the API's name of the ``field`` says."""
+    if isinstance(value, str) and INSTANT.match(value):
+        return moment(value)
+    if isinstance(value, dict | list):
+        return safe(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return value
+    if field.endswith("_s"):
+        return duration(value)
+    if "share" in field:
+        return f"{100 * value:.1f} %"
+    return (
+        number(value)
+        if isinstance(value, int) or abs(value) >= SMALL
+        else f"{value:.2f}".removesuffix(".00")
+    )
 
 
 def _write(rows: list[dict[str, Any]]) -> None:
@@ -112,4 +138,4 @@ def _cell(value: Any) -> Any:
 
 
 def _of(name: str) -> Any:
-    return lambda row: safe(row[name]) if isinstance(row[name], dict | list) else row[name]
+    return lambda row: _shown(name, row[name])

@@ -8,9 +8,9 @@ from typing import IO, Any
 import click
 
 from weir.api import workload
-from weir.commands.options import YES, Options, listed, printed, read_yaml, sure
+from weir.commands.options import YES, LengthOfTime, Options, listed, printed, read_yaml, sure
 from weir.faults import Fault
-from weir.printing import facts, moment, number, safe, table
+from weir.printing import band, counted, facts, moment, number, safe, table
 
 Row = Mapping[str, Any]
 AT_ONCE = 100
@@ -34,7 +34,7 @@ def queues(given: Options, /, everyone: bool) -> None:
     if printed(given, rows):
         return
     lines = [
-        {"queue": row["path"], **share}
+        {"queue": row["path"] or "(all)", **share}
         for row in rows
         for share in row["shares"]
         if everyone or share["allocated"] or share["pending"] or share["nominal"]
@@ -71,16 +71,14 @@ def _figure(name: str) -> Any:
 @click.option("--cpus", type=click.FloatRange(min=0), help="Per pod.")
 @click.option("--memory", type=click.FloatRange(min=0), help="GiB per pod.")
 @click.option("--priority", help="Priority class.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="SECONDS", help="Longest run time.")
-@click.option(
-    "--checkpoint", type=click.IntRange(min=1), metavar="SECONDS", help="Between checkpoints."
-)
+@click.option("--limit", type=LengthOfTime(), help="Longest run time: 6h, 1d12h; bare: seconds.")
+@click.option("--checkpoint", type=LengthOfTime(), help="Between checkpoints: 30min.")
 @click.option("--together", metavar="LEVEL", help="All pods in one domain of it, as rack or node.")
 @click.option("--segment", type=click.IntRange(1), help="So many pods at a time are together …")
 @click.option("--segment-in", metavar="LEVEL", help="… in one domain of this level.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="Environment.")
 @click.option("--volume", "volumes", multiple=True, metavar="CLAIM=/PATH", help="To mount.")
-@click.option("--secret", "secrets", multiple=True, help="Whose keys become environment.")
+@click.option("--secret", "secrets", multiple=True, help="A Secret; its keys become environment.")
 @click.option("--kind", type=click.Choice(["training", "interactive", "service"]))
 @click.option("--not-before", metavar="TIME", help="Such as 2026-12-01T18:00+01:00.")
 @click.option("--after", multiple=True, help="Work that it starts after; NAME:ended for any end.")
@@ -197,7 +195,7 @@ def ls(
         ("GPUS", lambda row: number(row["allocated_gpus"] or row["requested_gpus"])),
         ("CLASS", lambda row: row["gpu_class"] or ",".join(row["gpu_classes"])),
         ("SUBMITTED", lambda row: moment(row["submitted_at"])),
-        ("WHY", lambda row: (row["cause"] or row["reason"]).replace("_", " ")),
+        ("WHY", lambda row: row["ending"] or row["sentence"]),
     ]
     listed(given, rows, columns, "There is no such workload.")
 
@@ -210,7 +208,7 @@ def why(given: Options, /, name: str) -> None:
     found = workload(given.api(), name)
     if printed(given, found):
         return
-    click.echo(safe(found["ending"] or found["sentence"] or "Nothing was decided about it yet."))
+    click.echo(safe(found["ending"] or found["sentence"] or _end(found)))
     facts(
         [
             ("State", found["outcome"] or found["state"]),
@@ -221,9 +219,19 @@ def why(given: Options, /, name: str) -> None:
             ("Needs", f"{number(found['requested_gpus'])} of {', '.join(found['gpu_classes'])}"),
             ("Submitted", moment(found["submitted_at"])),
             ("Started", moment(found["started_at"]) if found["started_at"] else None),
-            ("Evicted", f"{found['eviction_count']} times" if found["eviction_count"] else None),
+            ("Ended", moment(found["finished_at"]) if found["finished_at"] else None),
+            ("Evicted", counted(count, "time") if (count := found["eviction_count"]) else None),
             ("Starts", _forecast(found)),
         ]
+    )
+
+
+def _end(found: Row) -> str:
+    """Of what has no sentence."""
+    return (
+        f"It has ended: {found['outcome']}."
+        if found["outcome"]
+        else "Nothing was decided about it yet."
     )
 
 
@@ -243,8 +251,8 @@ def _forecast(found: Row) -> str:
     if not forecast or not forecast["p90_at"]:
         return ""
     if not forecast["p50_at"]:
-        return f"Any moment, by {moment(forecast['p90_at'])} (told {moment(forecast['at'])})"
-    return f"{moment(forecast['p50_at'])} to {moment(forecast['p90_at'])} (told {moment(forecast['at'])})"
+        return f"Any moment, by {moment(forecast['p90_at'])} (as of {moment(forecast['at'])})"
+    return f"{band(forecast['p50_at'], forecast['p90_at'])} (as of {moment(forecast['at'])})"
 
 
 def _no_forecast(found: Row) -> str:
@@ -252,7 +260,7 @@ def _no_forecast(found: Row) -> str:
         return f"It started {moment(found['started_at'])}."
     forecast = found["start_forecast"]
     place = f" Place {found['position']} in its queue." if found["position"] else ""
-    return ((forecast and forecast["why_not"]) or "Nothing is foretold of it.") + place
+    return ((forecast and forecast["why_not"]) or "No start is predicted.") + place
 
 
 @click.command()
@@ -336,7 +344,7 @@ LIMITS = {
 @click.command()
 @click.argument("name")
 @click.option("--priority", help="Priority class.")
-@click.option("--limit", type=click.IntRange(0), metavar="SECONDS", help="Run time; 0 for none.")
+@click.option("--limit", type=LengthOfTime(least=0), help="Run time: 6h, 1d12h; 0 for none.")
 @click.option(
     "--class", "classes", multiple=True, help="GPU class; several in order of preference."
 )
@@ -384,5 +392,5 @@ def change(
 def _outcome(one: Row) -> str:
     if one["starts_now"]:
         return "starts now"
-    start = f"{moment(one['p50_at'])} to {moment(one['p90_at'])}. " if one["p90_at"] else ""
+    start = f"{band(one['p50_at'], one['p90_at'])}. " if one["p90_at"] else ""
     return " ".join(filter(None, (start + str(one["sentence"]), one["why_not"])))

@@ -6,7 +6,7 @@ The effect on the division is written in the same transaction.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -145,7 +145,7 @@ def recall(*, by: User, loan: QuotaLoan, note: str = "") -> QuotaLoan:
 
 def recalled_end(loan: QuotaLoan) -> datetime:
     """When a recall made now would end it."""
-    return min(loan.ends_at, loan.cluster.now() + timedelta(hours=loan.notice_h))
+    return min(loan.ends_at, loan.cluster.now() + loan.notice)
 
 
 @transaction.atomic

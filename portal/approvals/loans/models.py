@@ -3,6 +3,7 @@ the engine reads."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from django.conf import settings
@@ -53,6 +54,10 @@ class LoanOffer(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(gpus__gt=0), name="loan_offer_above_zero")
         ]
+
+    @property
+    def notice(self) -> timedelta:
+        return timedelta(hours=self.notice_h)
 
     def __str__(self) -> str:
         return f"O-{self.pk}"
@@ -105,6 +110,10 @@ class QuotaLoan(models.Model):
             ),
         ]
         indexes = [models.Index(fields=["cluster", "state"], name="quota_loan_by_state")]
+
+    @property
+    def notice(self) -> timedelta:
+        return timedelta(hours=self.notice_h)
 
     def __str__(self) -> str:
         return f"L-{self.pk}"

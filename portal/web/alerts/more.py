@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from portal.alerts import past as past_of
-from portal.alerts.past import DAYS, Past
+from portal.alerts.past import DAYS, PastFirings, Took
 from portal.alerts.rules import visible
 from portal.alerts.testing import Receipt, send_test
 from portal.display.format import counted, duration, zone
@@ -69,7 +69,7 @@ def past_csv(request: PersonRequest, cluster: str) -> HttpResponse:
     return attached_csv(past_of.table(_past(request, found)), f"{found.name}-alerts.csv")
 
 
-def _past(request: PersonRequest, cluster: Cluster) -> Past:
+def _past(request: PersonRequest, cluster: Cluster) -> PastFirings:
     tz: Any = zone(Shell(request).zone)
     return past_of.past(request.user, cluster, tz, only_mine=_only_mine(request))
 
@@ -78,21 +78,23 @@ def _only_mine(request: PersonRequest) -> bool:
     return request.GET.get("show") == "mine"
 
 
-def _finding(seen: Past) -> tuple[str, str]:
+def _finding(seen: PastFirings) -> tuple[str, str]:
     if not seen.firings:
         return f"Nothing fired in the last {DAYS} days.", ""
     of = sum(row.fired > 0 for row in seen.rows)
     bold = f"{of} of {counted(len(seen.rows), 'rule')} fired {counted(len(seen.firings), 'time')}."
     rest = []
     if seen.acknowledged.count:
-        rest.append(
-            f"Somebody acknowledged {seen.acknowledged.count}, half of them within "
-            f"{duration(seen.acknowledged.median_s)}."
-        )
+        rest.append(f"Somebody acknowledged {_in_time(seen.acknowledged)}.")
     else:
         rest.append("Nobody acknowledged any.")
     if seen.resolved.count:
         verb = "is" if seen.resolved.count == 1 else "are"
-        half = duration(seen.resolved.median_s)
-        rest.append(f"{seen.resolved.count} {verb} over, half of them within {half}.")
+        rest.append(f"Over {verb} {_in_time(seen.resolved)}.")
     return bold, " ".join(rest)
+
+
+def _in_time(took: Took) -> str:
+    """How many, and in what time half of them; of one its own."""
+    within = "after" if took.count == 1 else "half of them within"
+    return f"{took.count}, {within} {duration(took.median_s)}"

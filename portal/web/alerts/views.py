@@ -13,8 +13,8 @@ from portal.alerts import words
 from portal.alerts.figure import drawn, is_drawable
 from portal.alerts.firing import RuleState
 from portal.alerts.forms import RuleForm, initial
-from portal.alerts.models import Rule
-from portal.alerts.page import RuleRow, Trial, rows, tried
+from portal.alerts.models import Rule, Watch
+from portal.alerts.page import RuleRow, Trial, dates, rows, tried
 from portal.alerts.rules import acknowledge_rule, may_watch, save, visible
 from portal.alerts.rules import delete as delete_it
 from portal.display.format import counted, duration, zone
@@ -62,8 +62,10 @@ def _page(request: PersonRequest, cluster: Cluster, edited: Rule | None) -> Http
     context = {
         "cluster": cluster,
         "rows": found,
+        "dates": dates(cluster.now(), zone(Shell(request).zone)),
         "counts": Counter(row.verdict for row in found),
         "finding": _finding(found),
+        "looked_at": Watch.objects.filter(cluster=cluster).values_list("at", flat=True).first(),
         "edited": edited,
         "form": form if open_form else None,
         "only_mine": only_mine,

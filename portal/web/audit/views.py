@@ -18,12 +18,13 @@ from django.utils.formats import date_format
 
 from portal.accounts.capabilities import Capability
 from portal.audit.chain import verify
-from portal.audit.kinds import GROUPS, Kind, kind_of
+from portal.audit.kinds import GROUPS, EntryKind, kind_of
 from portal.audit.models import AuditEntry, Via
-from portal.audit.reading import DAYS, AuditQuery, may_audit, visible_entries
+from portal.audit.reading import DAYS, AuditQuery, audited_paths, may_audit, visible_entries
 from portal.display.csv import Table
 from portal.display.format import NONE, duration, number, utc
 from portal.teams.rights import rights_of
+from portal.web.audit.quotas import KEY, EditOfQuotas, edits_of
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import PersonRequest, attached_csv, page_view
 
@@ -67,7 +68,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     field: str
     before: str
     after: str
@@ -75,20 +76,23 @@ class Change:
 
 @dataclass(frozen=True)
 class AuditLine:
+    """``edit``: the change of quotas that it tells of."""
+
     entry: AuditEntry
+    edit: EditOfQuotas | None = None
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> EntryKind:
         return kind_of(self.entry.kind)
 
     @property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[FieldChange]:
         before, after = self.entry.before or {}, self.entry.after or {}
-        return [Change(name_of(name), words_of(name, before.get(name)), words_of(name, after.get(name)))
-                for name in {**before, **after}]  # fmt: skip
+        return [FieldChange(name_of(name), words_of(name, before.get(name)), words_of(name, after.get(name)))
+                for name in {**before, **after} if name != KEY]  # fmt: skip
 
     @property
-    def first_changes(self) -> list[Change]:
+    def first_changes(self) -> list[FieldChange]:
         return self.changes[:MOST_CHANGES]
 
     @property
@@ -103,13 +107,16 @@ def audit(request: PersonRequest) -> HttpResponse:
     seen = visible_entries(request.user)
     found = query.of(seen)
     page = found.filter(number__lt=query.before) if query.before else found
-    lines = [AuditLine(entry) for entry in page[: PAGE + 1]]
+    shown = list(page[: PAGE + 1])
+    edits = edits_of(shown, request.user)
+    lines = [AuditLine(entry, edits.get(entry.number)) for entry in shown]
     context = {
         "asked": query,
         "ranges": DAYS,
         "groups": GROUPS.items(),
         "ways": Via.choices,
         "people": _people(seen),
+        "paths": audited_paths(request.user),
         "days": list(_days(lines[:PAGE], Shell(request).zone)),
         "older": lines[PAGE - 1].entry.number if len(lines) > PAGE else None,
         "matching": found.count(),

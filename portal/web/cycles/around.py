@@ -28,7 +28,7 @@ POLICY_WORDS = "changed"
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class CauseLine:
     """``workload`` or ``node`` or ``policy`` is what it is about."""
 
     at: datetime
@@ -59,7 +59,7 @@ class Write:
 class Around:
     """``hidden`` is what is about work out of the reader's sight, ``more`` what was not kept one by one."""
 
-    causes: list[Cause]
+    causes: list[CauseLine]
     hidden_causes: int
     writes: list[Write]
     hidden_writes: int
@@ -88,16 +88,16 @@ class Around:
         )
 
 
-def cause_of(row: Json, seen: Mapping[int, Workload]) -> Cause | None:
+def cause_of(row: Json, seen: Mapping[int, Workload]) -> CauseLine | None:
     """A row of ``CycleRecord.causes``; None where it is about work that is not among ``seen``."""
     at = datetime.fromisoformat(row["at"])
     if row["what"] == What.POLICY:
-        return Cause(at, POLICY_WORDS, policy=row["name"])
+        return CauseLine(at, POLICY_WORDS, policy=row["name"])
     words = WORDS.get(row["what"], row["what"])
     if "name" in row:
-        return Cause(at, words, node=row["name"])
+        return CauseLine(at, words, node=row["name"])
     work = seen.get(row["workload"])
-    return Cause(at, words, workload=work) if work else None
+    return CauseLine(at, words, workload=work) if work else None
 
 
 def _write(row: Json, seen: Mapping[int, Workload]) -> Write | None:

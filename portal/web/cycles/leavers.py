@@ -8,18 +8,18 @@ from datetime import datetime
 
 from portal.display import format as show
 from scheduling.models import Cluster, Queue
-from scheduling.services.explain.documents import Candidate, Verdict, VictimSearch
+from scheduling.services.explain.documents import Candidate, VictimSearch, VictimVerdict
 from scheduling.services.words.sentences import OTHERS_WORK, Reader
 
 WORDS = {
-    Verdict.CHOSEN: ("Chosen", "warn"),
-    Verdict.ENOUGH: ("Would have done", "info"),
-    Verdict.FIXED: ("Not preemptible", "neutral"),
-    Verdict.PROTECTED: ("Protected", "neutral"),
-    Verdict.OVER_CAP: ("Over the cap", "neutral"),
-    Verdict.BUDGET: ("Budget spent", "neutral"),
-    Verdict.NOT_ALONE: ("Not enough alone", "neutral"),
-    Verdict.SPARED: ("Spared by the shares", "neutral"),
+    VictimVerdict.CHOSEN: ("Chosen", "warn"),
+    VictimVerdict.ENOUGH: ("Would have done", "info"),
+    VictimVerdict.FIXED: ("Not preemptible", "neutral"),
+    VictimVerdict.PROTECTED: ("Protected", "neutral"),
+    VictimVerdict.OVER_CAP: ("Over the cap", "neutral"),
+    VictimVerdict.BUDGET: ("Budget spent", "neutral"),
+    VictimVerdict.NOT_ALONE: ("Not enough alone", "neutral"),
+    VictimVerdict.SPARED: ("Spared by the shares", "neutral"),
 }
 """Label and tone of a badge."""
 
@@ -91,21 +91,21 @@ def _row(one: Candidate, hunt: VictimSearch) -> LeaverRow:
 
 def _text(one: Candidate, hunt: VictimSearch) -> str:
     ratio = show.ratio(one.gpus / hunt.need) if hunt.need else ""
-    if one.verdict in (Verdict.CHOSEN, Verdict.ENOUGH):
-        past = "lost" if one.verdict is Verdict.CHOSEN else "would have lost"
+    if one.verdict in (VictimVerdict.CHOSEN, VictimVerdict.ENOUGH):
+        past = "lost" if one.verdict is VictimVerdict.CHOSEN else "would have lost"
         return f"{past} {show.gpu_hours(one.lost_gpu_s or 0)} GPU-hours, {ratio} held per GPU asked for"
-    if one.verdict is Verdict.OVER_CAP:
+    if one.verdict is VictimVerdict.OVER_CAP:
         return f"{ratio} held per GPU asked for, more than the eviction cap allows"
-    if one.verdict is Verdict.NOT_ALONE:
+    if one.verdict is VictimVerdict.NOT_ALONE:
         return f"holds {show.gpus(one.gpus)} of the {show.gpus(hunt.need)} that were needed"
     return TEXTS[one.verdict]
 
 
 TEXTS = {
-    Verdict.FIXED: "its priority class is not preemptible",
-    Verdict.PROTECTED: "inside its min run time or its grace",
-    Verdict.BUDGET: "the eviction budget of its queue was spent",
-    Verdict.SPARED: "the rules of sharing let it keep what it holds",
+    VictimVerdict.FIXED: "its priority class is not preemptible",
+    VictimVerdict.PROTECTED: "inside its min run time or its grace",
+    VictimVerdict.BUDGET: "the eviction budget of its queue was spent",
+    VictimVerdict.SPARED: "the rules of sharing let it keep what it holds",
 }
 
 

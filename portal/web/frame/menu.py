@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from django.db.models import Count, Exists, QuerySet, Subquery, Value
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
-from portal.accounts.models import User
-from portal.approvals.inbox import needing, to_decide
+from portal.accounts.capabilities import Capability
 from portal.approvals.loans.who import leads_in
 from portal.audit.reading import may_audit
-from portal.teams.access import (
-    editable_queues,
-    is_admin,
-    is_operator,
-    submittable_queues,
-    visible_queues,
-)
+from portal.teams.access import is_admin, is_operator
+from portal.teams.reading import Reading
 from portal.teams.rights import Person, rights_of
+from portal.web.frame.division import tree_of
+from portal.web.frame.own import own_facts
 from portal.web.frame.revision_cache import remembered
-from scheduling.models import Cluster, ClusterMode, Workload
-from scheduling.models.workloads import State
+from scheduling.models import Cluster, ClusterMode, Queue
 
 
 @dataclass(frozen=True)
@@ -44,51 +37,37 @@ class Section:
 
 @dataclass(frozen=True)
 class MenuFacts:
-    """What the menu says of one person's work and queues."""
+    """What the menu says of queues to all who have the same rights."""
 
-    own_work: int
     queues: int
     quota_queue: str
     """The queue whose children the person divides, the highest of them; empty where there is none."""
-    requests: int
-    """Requests that wait for the person."""
     may_submit: bool
 
 
 def menu_facts(user: Person, cluster: Cluster) -> MenuFacts:
-    """Read once a revision. One query, and one more where requests are open."""
-    whose = (user.pk, rights_of(user).sight)
-    return remembered.of(cluster, ("menu", whose), lambda: _read(user, cluster))
+    """Read once a revision, from the tree of queues."""
+    key = ("menu", rights_of(user).sight)
+    return remembered.of(cluster, key, lambda: _read(user, tree_of(cluster)))
 
 
-def _read(user: Person, cluster: Cluster) -> MenuFacts:
-    mine = Workload.objects.filter(cluster=cluster, user=user.get_username())
-    queues = visible_queues(user).filter(cluster=cluster, parent__isnull=False)
-    top = editable_queues(user).filter(cluster=cluster).order_by("path").values("parent__name")[:1]
-    figures = _count(mine.exclude(state=State.FINISHED)), _count(queues), Subquery(top)
-    submits = Exists(submittable_queues(user).filter(cluster=cluster))
-    has_to_decide = Exists(to_decide(user, cluster)) if isinstance(user, User) else Value(False)
-    own_work, seen, divided, may_submit, decides = (
-        Cluster.objects.filter(pk=cluster.pk).values_list(*figures, submits, has_to_decide).get()
-    )
+def _read(user: Person, tree: Sequence[Queue]) -> MenuFacts:
+    rights, reading, inner = rights_of(user), Reading(user), {queue.parent_id for queue in tree}
+    name_of = {queue.pk: queue.name for queue in tree}
+    divided = (q for q in tree if q.parent_id and rights.covers(Capability.EDIT_QUOTAS, q))
+    first = next(divided, None)
     return MenuFacts(
-        own_work=own_work or 0,
-        queues=seen or 0,
-        quota_queue=divided or "",
-        requests=needing(user, cluster) if decides and isinstance(user, User) else 0,
-        may_submit=may_submit,
+        queues=sum(not q.is_root and reading.sees_queue(q.cluster_id, q.path) for q in tree),
+        quota_queue=name_of[first.parent_id] if first and first.parent_id else "",
+        may_submit=any(q.pk not in inner and rights.covers(Capability.SUBMIT, q) for q in tree),
     )
-
-
-def _count(rows: QuerySet[Any]) -> Subquery:
-    """Of rows of one cluster, within another query; NULL for none."""
-    return Subquery(rows.order_by().values("cluster").annotate(n=Count("pk")).values("n"))
 
 
 class _Menu:
     def __init__(self, request: HttpRequest, cluster: Cluster) -> None:
         self.user = request.user
         self.known = menu_facts(request.user, cluster)
+        self.own = own_facts(request.user, cluster)
         self.path = request.path
         self.cluster = cluster
         # A workload's page belongs to whose work it is: one's own below one's work, others' below queues.
@@ -123,9 +102,7 @@ class _Menu:
     def work(self) -> Iterator[MenuEntry]:
         below = ("work",) if self.is_others_work else ("work", "w")
         yield from self.entry("Overview", "home", "web:overview")
-        yield from self.entry(
-            "My work", "list", "web:my_work", below=below, count=self.known.own_work
-        )
+        yield from self.entry("My work", "list", "web:my_work", below=below, count=self.own.work)
         if self.known.may_submit:
             yield from self.entry("Submit", "plus", "web:submit")
 
@@ -139,7 +116,7 @@ class _Menu:
             "inbox",
             "web:requests",
             below=("requests",),
-            count=self.known.requests or None,
+            count=self.own.requests or None,
         )
         if is_operator(self.user) or leads_in(self.user, self.cluster):
             yield from self.entry("Loans", "swap", "web:loans", below=("loans",))

@@ -315,6 +315,7 @@ def queue_future(request: PersonRequest, cluster: str, queue: str) -> HttpRespon
     context = {
         "cluster": found,
         "queue": of,
+        "above": of.path.split("/")[:-1],
         "classes": classes,
         "chosen": chosen,
         "is_operator": is_operator(request.user),

@@ -14,7 +14,7 @@ from portal.display.adding_up import rounded
 from portal.display.format import duration, number, zone
 from portal.display.line_labels import LineLabel, roomy
 from portal.web.ahead import Ahead, Box
-from scheduling.models import Cause, Cluster, ForecastOutcome, ForecastRun, Workload
+from scheduling.models import Cluster, ForecastOutcome, ForecastRun, LateCause, Workload
 from scheduling.services.starts.accuracy import Score, Share, groups, score, scored
 
 RANGES = ("7", "30", "90")
@@ -170,8 +170,10 @@ def _miss(one: ForecastOutcome) -> Miss:
 
 def _causes(late: Sequence[ForecastOutcome]) -> list[tuple[str, int, float]]:
     """Cause, starts, share of all late ones in percent; they add up."""
-    counts = Counter(one.cause or Cause.UNKNOWN for one in late)
-    order = [cause for cause in sorted(Cause, key=lambda cause: -counts[cause]) if counts[cause]]
+    counts = Counter(one.cause or LateCause.UNKNOWN for one in late)
+    order = [
+        cause for cause in sorted(LateCause, key=lambda cause: -counts[cause]) if counts[cause]
+    ]
     shares = rounded([100 * counts[cause] / len(late) for cause in order])
     return [(cause.label, counts[cause], share) for cause, share in zip(order, shares, strict=True)]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
+from django.core.paginator import Page
 from django.db.models import Max
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, render
 from portal.accounts.models import User
 from portal.approvals.loans.doors import recalled_end
 from portal.approvals.loans.models import LoanOffer, QuotaLoan
-from portal.approvals.loans.states import OVER, RUNNING, WAITING, LoanVerb
+from portal.approvals.loans.states import OVER, RUNNING, WAITING, LoanState, LoanVerb
 from portal.approvals.loans.who import (
     led_of,
     led_queues,
@@ -23,48 +23,28 @@ from portal.approvals.loans.who import (
     verbs,
     visible_loans,
 )
-from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.plans import asking as plans
 from portal.plans.asking import PlanState
 from portal.plans.kinds import LOAN, of_loan
-from portal.selectors.loans import guarantees_now
-from portal.selectors.overview import figures_of
+from portal.web.frame.pages import page_of
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
+from portal.web.loans.sides import (
+    LoanDivision,
+    LoanRow,
+    divisions,
+    figures,
+    rows,
+    sides_of,
+    with_the_loan,
+)
 from portal.web.quotas.preview import readable
-from scheduling.models import MILLI, Cluster, GpuClass, Queue, Quota, Share, UsageSample
+from scheduling.models import MILLI, Cluster, GpuClass, Queue, Quota, UsageSample
 from scheduling.models.ledger import Resolution
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.lending import in_force, nominal_of
 
 IDLE_DAYS, MOST_IDLE = 7, 8
-LAST_OVER = 20
-Key = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class LoanSide:
-    """A queue of a loan: its figures with what is lent, and its bar; None while the newest division is older
-    than what it is guaranteed, and says nothing of its fair share."""
-
-    queue: Queue
-    figures: Figures
-    bar: Bar | None
-
-
-@dataclass(frozen=True, slots=True)
-class LoanRow:
-    loan: QuotaLoan
-    lender: LoanSide
-    borrower: LoanSide
-    axis: Axis
-    ends_at: datetime | None
-
-    @property
-    def is_held(self) -> bool:
-        """Whether the borrower holds all that it is guaranteed."""
-        figures = self.borrower.figures
-        return figures.allocated >= figures.nominal
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,70 +69,33 @@ class LoanPage:
     """And whether it waits for the reader."""
     offers: list[Offer] = field(default_factory=list)
     rows: list[LoanRow] = field(default_factory=list)
+    divisions: list[LoanDivision] = field(default_factory=list)
     idle: list[Idle] = field(default_factory=list)
-    over: list[QuotaLoan] = field(default_factory=list)
+    over: Page[QuotaLoan] | None = None
 
     @property
     def needs_me(self) -> int:
         return sum(mine for _, mine in self.waiting)
 
 
-def page(user: User, cluster: Cluster) -> LoanPage:
+def page(request: PersonRequest, cluster: Cluster) -> LoanPage:
+    user = request.user
     loans = visible_loans(user).filter(cluster=cluster)
-    mine = led_of(user, cluster)
+    mine = {queue.pk: queue for queue in led_queues(user).filter(cluster=cluster)}
     offers = [Offer(one, one.left, one.lender_id in mine) for one in open_offers(user, cluster)]
     waiting = [
         (loan, LoanVerb.CONSENT in verbs(loan, mine)) for loan in loans.filter(state__in=WAITING)
     ]
+    running = list(loans.filter(state__in=RUNNING))
+    sides = figures(cluster, sides_of(running) | (mine.keys() if running else set()))
     return LoanPage(
         waiting=sorted(waiting, key=lambda pair: not pair[1]),
         offers=offers,
-        rows=rows(cluster, list(loans.filter(state__in=RUNNING))),
+        rows=rows(running, sides, mine),
+        divisions=divisions(running, sides, mine),
         idle=idle(user, cluster),
-        over=list(loans.filter(state__in=OVER)[:LAST_OVER]),
+        over=page_of(request, loans.filter(state__in=OVER)),
     )
-
-
-def rows(cluster: Cluster, loans: Sequence[QuotaLoan]) -> list[LoanRow]:
-    sides = figures(cluster, [q for loan in loans for q in (loan.lender, loan.borrower)])
-    on = axis(
-        sides.get((queue.pk, loan.gpu_class_id), NOTHING)[0]
-        for loan in loans
-        for queue in (loan.lender, loan.borrower)
-    )
-    return [
-        LoanRow(
-            loan=loan,
-            lender=_side(loan.lender, loan, sides, on),
-            borrower=_side(loan.borrower, loan, sides, on),
-            axis=on,
-            ends_at=loan.term.ends_at if loan.term else None,
-        )
-        for loan in loans
-    ]
-
-
-NOTHING = (Figures(0, 0, 0, 0, 0), False)
-
-
-def _side(
-    queue: Queue, loan: QuotaLoan, sides: Mapping[Key, tuple[Figures, bool]], on: Axis
-) -> LoanSide:
-    own, is_divided = sides.get((queue.pk, loan.gpu_class_id), NOTHING)
-    return LoanSide(queue, own, bar(queue.name, own, on) if is_divided else None)
-
-
-def figures(cluster: Cluster, queues: Iterable[Queue]) -> dict[Key, tuple[Figures, bool]]:
-    """(queue id, class id) -> figures, guaranteed as it is now, and whether the newest division knew that."""
-    wanted = {queue.pk for queue in queues}
-    guarantees = guarantees_now(cluster, wanted)
-    shares = {(s.queue_id, s.gpu_class_id): s for s in Share.objects.filter(queue__in=wanted)}
-    found = {}
-    for key in guarantees.keys() | shares.keys():
-        granted, by = guarantees.get(key, (0, 0))
-        divided = figures_of(shares.get(key), loan=by)
-        found[key] = replace(divided, nominal=granted + by), divided.nominal == granted + by
-    return found
 
 
 def idle(user: User, cluster: Cluster) -> list[Idle]:
@@ -188,7 +131,7 @@ def index(request: PersonRequest, cluster: str) -> HttpResponse:
     found = opened(request, cluster)
     context = {
         "cluster": found,
-        "page": page(request.user, found),
+        "page": page(request, found),
         "leads": led_queues(request.user).filter(cluster=found).exists(),
     }
     return render(request, "web/loans/loans.html", context)
@@ -217,14 +160,18 @@ def show(
 ) -> HttpResponse:
     """The page of one loan: its terms, and what the next step would do before its button."""
     may = verbs(loan, led_of(request.user, loan.cluster))
-    row = rows(loan.cluster, [loan])[0]
+    row = rows([loan], figures(loan.cluster, sides_of([loan])))[0]
     effects = _effects(loan, may)
+    answer = effects.answer if effects and LoanVerb.CONSENT in may else None
+    on, sides = with_the_loan(row, answer)
     context: dict[str, Any] = {
         "cluster": loan.cluster,
         "loan": loan,
         "may": may,
+        "verb": "Borrow" if loan.state == LoanState.OFFERED else "Lend",
         "row": row,
-        "sides": (row.lender, row.borrower),
+        "axis": on,
+        "sides": sides,
         "recalled_end": recalled_end(loan),
         "lent_gpus": loan.gpus / MILLI,
         "is_running": loan.state in RUNNING,

@@ -42,8 +42,13 @@ class Ending:
 
     @property
     def why(self) -> str:
-        """Why it failed, and what to do."""
-        return " ".join(filter(None, (endings.sentence(self.work), endings.remedy(self.work))))
+        """Why it failed."""
+        return endings.sentence(self.work)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return endings.remedy(self.work)
 
     @property
     def gpu_hours_s(self) -> float:

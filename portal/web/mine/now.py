@@ -48,7 +48,7 @@ class WorkOnAxis:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class WorkPart:
     """What waits, or what runs: the first of it, and how much there is in all."""
 
     lines: Sequence[WorkOnAxis]
@@ -63,8 +63,8 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Now:
     axis: TimeAxis
-    waiting: Part
-    running: Part
+    waiting: WorkPart
+    running: WorkPart
 
     @property
     def lines(self) -> list[WorkOnAxis]:
@@ -85,8 +85,8 @@ def now_and_next(cluster: Cluster, user: User, active: Sequence[Active]) -> Now:
     demand, usage = _sums(cluster, waiting, holding)
     return Now(
         axis,
-        Part([line for line in lines if line.work.is_waiting], len(waiting), demand),
-        Part([line for line in lines if not line.work.is_waiting], len(holding), usage),
+        WorkPart([line for line in lines if line.work.is_waiting], len(waiting), demand),
+        WorkPart([line for line in lines if not line.work.is_waiting], len(holding), usage),
     )
 
 

@@ -16,7 +16,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 
 from portal.accounts.models import User
-from portal.display.spread import Spread
+from portal.display.spread import Spread, share
 from portal.reports.filters import ReportFilters
 from portal.reports.prices import stretches
 from portal.reports.scope import Scope, classes_of, report_scope
@@ -43,6 +43,8 @@ class Month:
     end: datetime
     gpu_hours: float
     cost: Decimal
+    used_share: float | None
+    """Really used of what was measured; None where nobody measured."""
     lost_gpu_hours: float
     evictions: int
     waits: Spread
@@ -79,6 +81,7 @@ def month(cluster: Cluster, user: User) -> Month | None:
         end=filters.end,
         gpu_hours=total.held_gpu_s / 3600,
         cost=_cost(scope, filters),
+        used_share=share(total.active_gpu_s, total.measured_gpu_s),
         lost_gpu_hours=total.lost_gpu_s / 3600,
         evictions=total.evictions,
         waits=spread_of_waits(scope, filters),

@@ -68,6 +68,7 @@ def consolidation(request: PersonRequest, cluster: str) -> HttpResponse:
     nodes = _nodes(request.GET.get("nodes", "1"))
     context: dict[str, object] = {"classes": classes, "chosen": chosen}
     context |= {"nodes": request.GET.get("nodes", "1"), "ordered": ordered}
+    context["beside"] = "beside" in request.GET  # Only what is planned is taken, beside the map.
     if nodes is None:
         context |= {"fault": NOT_A_NUMBER}
     elif chosen is not None:

@@ -101,6 +101,11 @@ class Room:
         return sum(len(domain.places) for domain in self.domains) + self.left_out
 
     @property
+    def unheld(self) -> int:
+        """Free, of use to somebody or not."""
+        return self.capacity.free + self.capacity.fragmented
+
+    @property
     def parts(self) -> list[tuple[str, int]]:
         """What its GPUs are, but for what none of them is."""
         return [(name, gpus) for name, gpus in self.capacity.parts if gpus or name == "allocated"]

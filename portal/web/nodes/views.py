@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,10 +15,10 @@ from portal.teams.access import is_operator, visible_workloads
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.nodes.ages import WORDS
-from portal.web.nodes.rooms import Map
+from portal.web.nodes.rooms import Map, Room
 from portal.web.nodes.states import STATES, NodeState, causes, state_of
 from portal.web.overview.views import chosen_class
-from scheduling.models import Node, Workload
+from scheduling.models import GpuClass, Node, Workload
 from scheduling.models.workloads import HOLDING
 
 
@@ -52,9 +52,16 @@ def nodes(request: PersonRequest, cluster: str) -> HttpResponse:
         "any_state": _address(request, state=""),
         "ages": tuple(enumerate(WORDS)) if colour == "age" else (),
         "colours": (_address(request, colour=""), _address(request, colour="age")),
+        "most_fragmented": _most_fragmented(rooms),
         "operates": is_operator(request.user),
     }
     return render(request, "web/nodes/nodes.html", context)
+
+
+def _most_fragmented(rooms: Sequence[Room]) -> GpuClass | None:
+    """The class that gains most by consolidating."""
+    room = max(rooms, key=lambda room: room.capacity.fragmented, default=None)
+    return room.gpu_class if room else None
 
 
 @dataclass(frozen=True, slots=True)

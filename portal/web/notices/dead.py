@@ -12,9 +12,8 @@ from portal.notices import dead
 from portal.notices.delivery import MOST_TRIES
 from portal.notices.models import Letter
 from portal.teams.access import is_operator
+from portal.web.frame.pages import page_of
 from portal.web.frame.requests import PersonRequest, act_view, acted, page_view
-
-MOST = 200
 
 
 @page_view
@@ -22,8 +21,9 @@ def letters(request: PersonRequest) -> HttpResponse:
     """The newest first; whom, where and why, and nothing of what stands in them."""
     _check(request)
     backlog = dead.backlog()
-    rows = [(letter, dead.place(letter)) for letter in dead.dead()[:MOST]]
-    context = {"rows": rows, "backlog": backlog, "most_tries": MOST_TRIES, "most": MOST}
+    page = page_of(request, dead.dead())
+    rows = [(letter, dead.place(letter)) for letter in page]
+    context = {"rows": rows, "backlog": backlog, "most_tries": MOST_TRIES, "page": page}
     return render(request, "web/notices/dead.html", context)
 
 

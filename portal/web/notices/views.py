@@ -18,6 +18,7 @@ from portal.notices.letters import is_mail_set_up, last_of
 from portal.notices.models import Kind, Letter, Way, Webhook, When
 from portal.notices.times import hours_of, preferences_of, ways_of
 from portal.teams.access import is_operator
+from portal.web.frame.pages import page_of
 from portal.web.frame.requests import PersonRequest, act_view, acted, page_view
 
 HOOK = "hook-%s"
@@ -113,15 +114,20 @@ def notices(request: PersonRequest) -> HttpResponse:
 def page(request: PersonRequest, status: int = 200, **more: Any) -> HttpResponse:
     """The inbox, with the ways by which notices go; ``more`` is what a form brings back."""
     rows = inbox.visible(request.user)
-    chosen = "new" if request.GET.get("show") == "new" else "all"
-    listed = rows.filter(read_at=None) if chosen == "new" else rows
+    chosen = request.GET.get("show", "")
+    chosen = chosen if chosen in ("new", "needs") else "all"
+    listed = rows if chosen == "all" else rows.filter(read_at=None)
+    if chosen == "needs":
+        listed = listed.filter(kind__in=inbox.NEEDS)
     whens, ways = preferences_of(request.user), ways_of(request.user)
+    part = page_of(request, inbox.in_order(listed))
     context = {
-        "groups": inbox.grouped(listed[: inbox.MOST]),
+        "page": part,
+        "groups": inbox.grouped(part),
         "badges": BADGES,
         "chosen": chosen,
-        "total": rows.count(),
-        "new": inbox.unread(request.user),
+        **inbox.counts(request.user),
+        "first": next(filter(inbox.needs, part), None),
         "preferences": [
             KindPreference(kind, NOTES.get(kind, ""), whens[kind], ways[kind]) for kind in Kind
         ],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from portal.reports.figures import Figure, theme
+from portal.reports.figures import Chart, theme
 from portal.web.operations.bounds import SLOW_MS
 from portal.web.operations.hours import SLOT, Hours, Slot
 from scheduling.services.cycle.run import LAG_S
@@ -25,12 +25,12 @@ CLEAR = "rgba(0,0,0,0)"
 """Plotly draws areas over bars: what was only planned shows through."""
 BARS = (
     ("started", "starts", "var(--series-1)"),
-    ("changed", "grow, shrink, move", "var(--series-4)"),
+    ("changed", "resized, moved", "var(--series-4)"),
     ("evicted", "evictions", "var(--series-3)"),
 )
 
 
-def last_hours(hours: Hours, zone_name: str) -> Figure:
+def last_hours(hours: Hours, zone_name: str) -> Chart:
     """Three bars and two marks for each slot; hatched while nothing was written."""
     zone = ZoneInfo(zone_name)
     took = _Scale.of(hours.slowest[0] / 1000 if hours.slowest else 0.0, BOUND_S, LEAST_S)
@@ -41,8 +41,8 @@ def last_hours(hours: Hours, zone_name: str) -> Figure:
     layout["yaxis"] = theme.axis(domain=UPPER, range=[0, took.top], nticks=4, tickformat="~g")
     layout["yaxis2"] = theme.axis(domain=MIDDLE, range=[0, most], nticks=4, tickformat=",d")
     layout["yaxis3"] = theme.axis(domain=LOWER, range=[0, lag.top], nticks=3, tickformat="~g")
-    layout["annotations"] = [*_heads(), *_names(hours, took.top, most), *_last_lag(hours)]
-    layout["annotations"] += [took.label(), lag.label(), *_modes(hours, zone)]
+    layout["annotations"] = [*_heads(), *_names_of_times(hours, took), *_names_of_bars(most)]
+    layout["annotations"] += [lag.label(lag.mark), *_last_lag(hours), *_modes(hours, zone)]
     if shapes := [scale.line() for scale in (took, lag) if scale.is_near]:
         layout["shapes"] = shapes
     hatches = _hatches(hours, zone, {"y": took.top, "y2": most, "y3": lag.top})
@@ -50,7 +50,7 @@ def last_hours(hours: Hours, zone_name: str) -> Figure:
     label = (
         "Cycle time, decisions and mirror lag of the last six hours; the table holds the figures"
     )
-    return Figure("engine-hours", label, HEIGHT, data, layout)
+    return Chart("engine-hours", label, HEIGHT, data, layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,13 @@ class _Scale:
         is_near = worst >= NEAR * bound
         return cls(max(least, worst, bound if is_near else 0) * ROOM, bound, is_near, axis)
 
-    def label(self) -> dict[str, Any]:
+    @property
+    def mark(self) -> float:
+        """Where the bound is named, if nothing else is named there."""
+        return self.bound if self.is_near else self.top
+
+    def label(self, y: float) -> dict[str, Any]:
         text = f"bound {self.bound:g} s" if self.is_near else f"↑ bound {self.bound:g} s"
-        y = self.bound if self.is_near else self.top
         colour = "var(--err-text)" if self.is_near else theme.MUTED
         return theme.label(text, y, yref=self.axis, font={"color": colour})
 
@@ -201,21 +205,25 @@ def _heads() -> list[dict[str, Any]]:
     ]
 
 
-def _names(hours: Hours, top_s: float, most: float) -> list[dict[str, Any]]:
-    """Right of the panels: the lines by name at their last value, the bars by colour."""
+def _names_of_times(hours: Hours, took: _Scale) -> list[dict[str, Any]]:
+    """Right of the panel: its lines at their last value and its bound, each clear of the others."""
+    last = next((slot for slot in reversed(hours.slots) if slot.took_ms), None)
+    if last is None:
+        return [took.label(took.mark)]
+    half_s, slowest_s = (last.half_ms or 0) / 1000, (last.slowest_ms or 0) / 1000
+    gap = theme.LABEL_GAP_PX * took.top / _panel_px(UPPER)
+    heights = theme.apart([half_s, slowest_s, took.mark], gap)
+    # What stands below the axis is not drawn.
+    half_y, slowest_y, bound_y = (y + max(0.0, -min(heights)) for y in heights)
+    return [
+        took.label(bound_y),
+        theme.label("slowest", slowest_y, font={"color": theme.MUTED}),
+        theme.label(f"P50 {half_s:.2f}", half_y, bold=True, font={"color": theme.OWN}),
+    ]
+
+
+def _names_of_bars(most: float) -> list[dict[str, Any]]:
     labels = []
-    if last := next((slot for slot in reversed(hours.slots) if slot.took_ms), None):
-        ends = [(last.slowest_ms or 0) / 1000, (last.half_ms or 0) / 1000]
-        gap = theme.LABEL_GAP_PX * top_s / _panel_px(UPPER)
-        slow_y, half_y = theme.apart(ends, gap)
-        if slow_y < half_y:
-            slow_y, half_y = half_y, slow_y
-        # What stands below the axis is not drawn.
-        slow_y, half_y = slow_y + max(0.0, -half_y), max(0.0, half_y)
-        labels = [
-            theme.label("slowest", slow_y, font={"color": theme.MUTED}),
-            theme.label(f"P50 {ends[1]:.2f}", half_y, bold=True, font={"color": theme.OWN}),
-        ]
     step = 1.3 * theme.LABEL_GAP_PX * most / _panel_px(MIDDLE)
     for i, (_, name, colour) in enumerate(BARS):
         y = most / 2 + (i - 1) * step

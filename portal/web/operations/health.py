@@ -17,7 +17,7 @@ from portal.selectors.losses import lost_in
 from portal.teams.rights import Person
 from portal.web.operations.bounds import SLOW_MS, Bound, bounds_of, near_of
 from portal.web.operations.processes import Processes, processes_of
-from scheduling.models import Cluster, ClusterMode, Cycle, CycleRecord, Eviction, Standing
+from scheduling.models import Cluster, ClusterMode, Cycle, CycleRecord, Eviction, GuardrailState
 from scheduling.models.workloads import WAITING
 from scheduling.services.cycle.run import LAG_S
 from scheduling.services.starts.tell import predicted_start
@@ -130,7 +130,7 @@ def _looks(
         yield f"{bound.name[0].lower()}{bound.name[1:]}: {bound.words}, {side} its bound"
     if refused:
         yield f"{counted(len(refused), 'write')} of the last day refused by the API server"
-    if rails := sum(rail.standing != Standing.IN_STEP for rail in cluster.guardrails.all()):
+    if rails := sum(rail.standing != GuardrailState.IN_STEP for rail in cluster.guardrails.all()):
         yield f"{counted(rails, 'guardrail')} out of step"
     slow = sum(ms > SLOW_MS for ms in took)
     if slow:

@@ -17,12 +17,13 @@ from portal.display.units import gpus_of
 from portal.teams.access import is_operator
 from portal.web.frame.requests import PersonRequest, acted
 from portal.web.frame.shell import get_cluster
-from scheduling.models import Cluster, ClusterMode, Node, Standing, State
+from scheduling.models import Cluster, ClusterMode, GuardrailState, Node, State
 from scheduling.models.workloads import WAITING
 from scheduling.services.clusters import add as clusters
 from scheduling.services.clusters.discovery import absent
 from scheduling.services.clusters.enforcing import enforce, left_by
 from scheduling.services.errors import ServiceError
+from scheduling.services.lists import few
 
 MEANING = {
     ClusterMode.OBSERVE: "Weir plans and shows what it would do, and writes nothing to the cluster.",
@@ -114,11 +115,9 @@ def _outside(cluster: Cluster) -> Iterator[str]:
     spaces = sorted(cluster.queues.exclude(namespace="").values_list("namespace", flat=True))
     if not spaces:
         return
-    more = len(spaces) - MOST_NAMED
-    named = and_list([*spaces[:MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
     yield (
         "From then on GPU work without the label weir.dev/queue is refused in "
-        f"{counted(len(spaces), 'namespace')}: {named}. Label what creates it first."
+        f"{counted(len(spaces), 'namespace')}: {few(spaces, MOST_NAMED)}. Label what creates it first."
     )
     yield (
         "These namespaces get a ResourceQuota, a LimitRange and the Pod Security level of their queue; "
@@ -152,6 +151,6 @@ def _first_writes(cluster: Cluster) -> Iterator[str]:
         yield "The guardrails were never compared; what they would write is not known."
         return
     total = cluster.guardrails.count()
-    out = cluster.guardrails.exclude(standing=Standing.IN_STEP).count()
+    out = cluster.guardrails.exclude(standing=GuardrailState.IN_STEP).count()
     differ = "is not as it should be" if out == 1 else "are not as they should be"
     yield f"{out} of {counted(total, 'guardrail')} {differ}: written first."

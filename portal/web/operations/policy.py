@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 
-from portal.display.format import counted
+from portal.display.format import counted, duration
 from portal.plans import asking as plans
 from portal.plans.asking import PlanState
 from portal.plans.kinds import CHANGES
@@ -27,6 +27,7 @@ from scheduling.services.studies.experiments.sharing import ask_of_sharing
 from scheduling.services.studies.whatif.documents import changes_of_policy
 
 Json = dict[str, Any]
+MINUTE_S = 60
 
 
 def live_each_way(request: PersonRequest, cluster: Cluster) -> HttpResponse:
@@ -135,6 +136,13 @@ def read(knob: Knob, text: str) -> Any:
         ) from None  # fmt: skip
 
 
+def _words(knob: Knob, text: str) -> str:
+    """``text`` with the choices of the API as people write them."""
+    for choice in knob.choices:
+        text = text.replace(choice, choice.replace("_", " "))
+    return text
+
+
 def _groups(
     cluster: Cluster, typed: Mapping[str, str], faults: Mapping[str, str]
 ) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -148,7 +156,12 @@ def _groups(
             "knob": knob,
             "value": text,
             "was": shown or "no bound" if text.strip() != shown else "",
-            "default": "no bound" if knob.default is None else knob.default,
+            "length": duration(value) if knob.unit == "s" and value and value >= MINUTE_S else "",
+            "default": "no bound" if knob.default is None else _words(knob, str(knob.default)),
+            "words": _words(knob, text),
+            "meaning": _words(knob, knob.meaning),
+            "touches": _words(knob, knob.touches),
+            "choices": [(choice, _words(knob, choice)) for choice in knob.choices],
             "own": value != knob.default,
             "fault": faults.get(knob.field, ""),
         }

@@ -19,8 +19,9 @@ from portal.display.format import counted
 from portal.streams.standing import standings
 from portal.teams.access import is_admin, visible_workloads
 from portal.teams.rights import Person
-from portal.web.cycles.around import Cause, cause_of
+from portal.web.cycles.around import CauseLine, cause_of
 from portal.web.cycles.views import TRIGGERS
+from portal.web.frame.pages import page_of
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.lab.run_times import live_held
 from portal.web.operations.drawing import last_hours
@@ -36,9 +37,9 @@ from scheduling.models import (
     Decision,
     ForecastOutcome,
     Guardrail,
+    GuardrailState,
     Predictor,
     PredictorState,
-    Standing,
     Workload,
 )
 from scheduling.models.credentials import is_kept
@@ -196,7 +197,7 @@ def _woken_by(cycle: Cycle, causes: Causes, seen: Mapping[int, Workload]) -> str
     return _cause(cause) if cause else TRIGGERS.get(cycle.trigger, cycle.trigger)
 
 
-def _cause(cause: Cause) -> str:
+def _cause(cause: CauseLine) -> str:
     if cause.workload:
         return f"{cause.workload.name} {cause.words}"
     return f"node {cause.node} {cause.words}" if cause.node else f"{cause.policy} {cause.words}"
@@ -215,14 +216,12 @@ def _line(acts: Sequence[Decision], seen: Mapping[int, Workload]) -> str:
     return f"{seen[first.workload_id].name} {DONE[Action(first.action)]}{whom}{more}"
 
 
-MOST = 200
-"""Rows of a table; drift that long has one cause."""
 TONES = {
-    Standing.IN_STEP: ("ok", "finished"),
-    Standing.MISSING: ("warn", "pending"),
-    Standing.DRIFTED: ("warn", "pending"),
-    Standing.UNWANTED: ("neutral", "pending"),
-    Standing.REFUSED: ("err", "error"),
+    GuardrailState.IN_STEP: ("ok", "finished"),
+    GuardrailState.MISSING: ("warn", "pending"),
+    GuardrailState.DRIFTED: ("warn", "pending"),
+    GuardrailState.UNWANTED: ("neutral", "pending"),
+    GuardrailState.REFUSED: ("err", "error"),
 }
 """Colour and glyph of a badge."""
 
@@ -251,7 +250,7 @@ def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
     lanes = lanes_of(found)
     hours = hours_of(found)
     cycles = recent(found, request.user)
-    out = [rail for rail in rails if rail.standing != Standing.IN_STEP]
+    page = page_of(request, [rail for rail in rails if rail.standing != GuardrailState.IN_STEP])
     context = {
         "administers": is_admin(request.user),
         "cluster": found,
@@ -270,8 +269,8 @@ def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
         "may_audit": may_audit(request.user),
         "every_mode": ClusterMode.choices,
         "kinds": _kinds(rails),
-        "rows": [RailRow(rail, *TONES[Standing(rail.standing)]) for rail in out[:MOST]],
-        "out": len(out),
+        "page": page,
+        "rows": [RailRow(rail, *TONES[GuardrailState(rail.standing)]) for rail in page],
         "now": timezone.now(),
     }
     return render(request, "web/operations/cluster.html", context)
@@ -279,7 +278,7 @@ def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
 
 def _kinds(rails: list[Guardrail]) -> list[RailsOfKind]:
     total = Counter(rail.kind for rail in rails)
-    in_step = Counter(rail.kind for rail in rails if rail.standing == Standing.IN_STEP)
+    in_step = Counter(rail.kind for rail in rails if rail.standing == GuardrailState.IN_STEP)
     return [RailsOfKind(name, in_step[name], total[name]) for name in sorted(total)]
 
 

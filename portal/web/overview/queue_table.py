@@ -17,7 +17,7 @@ from portal.accounts.models import User
 from portal.display.sums import NumericLine
 from portal.display.units import gpus_each, unit
 from portal.selectors.overview import depth_first
-from portal.teams.access import visible_queues
+from portal.teams.reading import seen_of
 from portal.web.frame.division import shares_of, tree_of
 from portal.web.frame.revision_cache import remembered
 from portal.web.sorting import Column, Sort
@@ -78,9 +78,9 @@ class QueueTable:
 def queue_table(
     cluster: Cluster, user: User, classes: Sequence[GpuClass], chosen: GpuClass | None, by: Sort
 ) -> QueueTable:
-    """One query, and what is the same for everybody once a revision: three."""
+    """What is the same for everybody is read once a revision, by three queries."""
     every = tree_of(cluster)
-    seen = set(visible_queues(user).filter(cluster=cluster).values_list("pk", flat=True))
+    seen = seen_of(user, every)
     counted = [chosen] if chosen else classes
     key = ("amounts", chosen.pk if chosen else None)
     amounts = remembered.of(cluster, key, lambda: _amounts(cluster, every, counted, chosen))

@@ -21,6 +21,7 @@ from portal.selectors.default_class import class_waited_for
 from portal.teams.access import sees_everything, visible_queues
 from portal.teams.rights import rights_of
 from portal.web.frame.division import shares_of, tree_of
+from portal.web.frame.own import sight_in
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.revision_cache import remembered
 from portal.web.frame.shell import get_cluster
@@ -57,14 +58,14 @@ def class_of_queue(
 @page_view
 def overview(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
-    whose = (request.user.pk, rights_of(request.user).sight, request.user.display_time_zone)
+    whose = sight_in(request.user, found), request.user.display_time_zone
     key = ("overview", request.get_full_path(), whose)
     parts = remembered.of(found, key, lambda: _overview(request, found))
     return render(request, "web/overview/overview.html", parts)
 
 
 def _overview(request: PersonRequest, cluster: Cluster) -> dict[str, str]:
-    """The lead and the cards as the person gets them."""
+    """The lead and the cards, as whoever sees the same work gets them."""
     classes = list(cluster.gpu_classes.all())
     chosen = chosen_class(request, classes)
     capacity = remembered.of(cluster, "capacity", lambda: figures.capacity(cluster, classes))

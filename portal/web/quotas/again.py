@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from scheduling.services.queues.save import Fault
+from scheduling.services.queues.save import EditFault
 
 EVERY = {"day": timedelta(days=1), "week": timedelta(weeks=1)}
 MOST = 60
@@ -17,24 +17,24 @@ Span = tuple[datetime, datetime]
 
 def repeated(
     every: str, times: str, span: tuple[datetime | None, datetime | None], local: ZoneInfo
-) -> list[Span] | Fault:
+) -> list[Span] | EditFault:
     """From when until when it holds the second time and on; ``span`` is the first."""
     start, end = span
     step = EVERY.get(every)
     if step is None:
-        return Fault("no_step", FIELD, "It repeats every day or every week.", "Choose one.")
+        return EditFault("no_step", FIELD, "It repeats every day or every week.", "Choose one.")
     if start is None or end is None:
-        return Fault(
+        return EditFault(
             "no_span", FIELD, "An edit that repeats begins and ends each time.",
             "Write from when until when it holds the first time.",
         )  # fmt: skip
     if end - start > step:
-        return Fault(
+        return EditFault(
             "overlaps", FIELD, f"It would hold for longer than a {every}, and begin again before.",
             "Let it end sooner, or repeat it less often.",
         )  # fmt: skip
     if not times.isascii() or not times.isdigit() or not 2 <= int(times[:4]) <= MOST:
-        return Fault(
+        return EditFault(
             "bad_times", FIELD, f"“{times[:10]}” is no number of times.", f"Write 2 to {MOST}."
         )
     return list(_again(start, end, step, int(times), local))

@@ -14,7 +14,7 @@ from portal.approvals.edits import expectation
 from portal.display.format import number
 from portal.teams.access import dividable_queues, visible_cells, visible_queues
 from scheduling.models import Queue, QuotaChange
-from scheduling.services.queues.coming_changes import Step
+from scheduling.services.queues.coming_changes import QuotaStep
 from scheduling.services.queues.coming_changes import coming as steps_of
 from scheduling.services.queues.faults import WORDS
 from scheduling.services.queues.save import Field, history, may_revert
@@ -58,7 +58,7 @@ def entry(change: QuotaChange, queue: Queue, user: User, now: datetime) -> Entry
 class ComingChange:
     """Figures that change at a moment to come."""
 
-    step: Step
+    step: QuotaStep
     lines: list[ChangedFigure]
     may_revert: bool
 
@@ -87,7 +87,7 @@ class Reading:
         revertible = change.queue_id in self.divided and may_revert(change, self.now)
         return Entry(change, lines, revertible) if lines else None
 
-    def coming(self, step: Step) -> ComingChange | None:
+    def coming(self, step: QuotaStep) -> ComingChange | None:
         lines = list(_lines(cell for cell in step.cells if cell["queue"] in self.seen))
         change = step.change
         mine = change is not None and change.queue_id in self.divided

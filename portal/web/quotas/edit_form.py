@@ -21,7 +21,7 @@ from portal.display.format import zone
 from portal.web.quotas.again import Span, repeated
 from scheduling.models import GpuClass, Queue
 from scheduling.services.queues.faults import as_typed, stored
-from scheduling.services.queues.save import Fault, Field, Grid, GridRow, QuotaCell, Values
+from scheduling.services.queues.save import EditFault, Field, Grid, GridRow, QuotaCell, Values
 
 UNLIMITED = frozenset({"", "all", "unlimited", "none", "no limit", "∞"})
 FIGURE = re.compile(r"[-+]?\d{1,12}(\.\d{1,9})?", re.ASCII)
@@ -56,7 +56,7 @@ class PostedEdit:
     times: str = ""
     again: list[Span] = field(default_factory=list)
     """When it holds once more; empty where it does not repeat."""
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[EditFault] = field(default_factory=list)
 
 
 def read(post: Mapping[str, str], base: Grid, zone_name: str) -> PostedEdit:
@@ -79,7 +79,7 @@ def read(post: Mapping[str, str], base: Grid, zone_name: str) -> PostedEdit:
     if typed.repeat and not typed.faults:
         span = (typed.start, typed.end)
         found = repeated(typed.repeat, typed.times, span, zone(zone_name))
-        if isinstance(found, Fault):
+        if isinstance(found, EditFault):
             typed.faults.append(found)
         else:
             typed.again = found
@@ -93,7 +93,7 @@ def _read_cell(
     if text.strip() == figure_text(shown_values, each):
         return
     value = parse_figure(text, each)
-    if isinstance(value, Fault):
+    if isinstance(value, EditFault):
         typed.texts[name] = text
         typed.faults.append(replace(value, queue=row.queue.name, gpu_class=gpu_class.name))
     elif stored(each, value) != shown_values.get(each):
@@ -101,7 +101,7 @@ def _read_cell(
         typed.cells.append(QuotaCell(row.queue.name, gpu_class.name, each, value))
 
 
-def parse_figure(text: str, field: Field) -> Decimal | Fault | None:
+def parse_figure(text: str, field: Field) -> Decimal | EditFault | None:
     """What a cell's text means: a figure, None for unlimited, or the fault without its place."""
     plain = text.strip().lower().replace("−", "-")
     if plain in UNLIMITED and (field.may_be_unlimited or plain == ""):
@@ -112,7 +112,7 @@ def parse_figure(text: str, field: Field) -> Decimal | Fault | None:
     remedy = "Write a figure such as 8 or 0.5" + (
         ", or all for no limit." if field.may_be_unlimited else "."
     )
-    return Fault("not_a_number", field.value, f"“{said}” is not a figure.", remedy)
+    return EditFault("not_a_number", field.value, f"“{said}” is not a figure.", remedy)
 
 
 def _instant(typed: PostedEdit, name: str, local: ZoneInfo) -> datetime | None:
@@ -123,7 +123,7 @@ def _instant(typed: PostedEdit, name: str, local: ZoneInfo) -> datetime | None:
         return instant(text, local)
     except ValidationError:
         typed.faults.append(
-            Fault(
+            EditFault(
                 "not_a_time",
                 name,
                 f"“{text[:30]}” is not a time.",

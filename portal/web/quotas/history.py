@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,11 +18,12 @@ from portal.accounts.models import User
 from portal.accounts.views import person
 from portal.approvals import edits
 from portal.approvals.previews import ReadablePreview, TouchedWork
-from portal.display.format import hmin
+from portal.display.format import hmin, number
 from portal.display.spread import Spread
 from portal.plans import asking as plans
 from portal.plans.kinds import REVERT
 from portal.teams.access import dividable_queues
+from portal.web.frame.pages import page_of
 from portal.web.frame.requests import form_view, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.changes import Reading, backwards, entries, entry
@@ -50,11 +52,12 @@ Waited = Mapping[str, Spread]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """``what`` came of one line of the plan, and ``at`` when; empty where the workload is another team's."""
+    """``what`` came of one line of the plan, ``how`` and ``at`` when; empty if the work is another team's."""
 
     line: TouchedWork
     what: str = ""
     at: datetime | None = None
+    how: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +74,27 @@ class PastWaits:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """``plan`` has why there are no ``lines`` where it could not be planned; ``until`` is how far it was
-    looked at."""
+    """``plan`` has why there are no ``lines`` where it could not be planned; it was looked at from when the
+    change is in force to ``until``."""
 
+    begin: datetime
     plan: ReadablePreview | None
     lines: Sequence[Effect]
     replay: Replay | None
     waits: Sequence[PastWaits]
     until: datetime
+
+    @property
+    def came(self) -> str:
+        """'2 started, 1 still waits', of those that the reader sees."""
+        if self.until < self.begin:
+            return "not in force yet"
+        if self.plan is None or self.plan.fault:
+            return "nobody planned it ahead"
+        if not self.lines:
+            return "nobody was to move"
+        counts = Counter(line.what for line in self.lines if line.what)
+        return ", ".join(f"{number(n)} {what}" for what, n in counts.items()) or "not yours to see"
 
 
 def outcomes(person: User, change: QuotaChange, now: datetime) -> Outcomes:
@@ -88,6 +104,7 @@ def outcomes(person: User, change: QuotaChange, now: datetime) -> Outcomes:
     again = replayed(person, _question(change))
     since = _waited(change, [row.queue for row in again.waits], start, until) if again else {}
     return Outcomes(
+        begin=start,
         plan=plan,
         lines=_effects(plan.lines, start, until) if plan else (),
         replay=again,
@@ -128,7 +145,7 @@ def _of(line: TouchedWork, firsts: Mapping[int, datetime]) -> Effect:
     if at is not None:
         return Effect(line, "evicted" if line.kind == LEAVES else "started", at)
     if work.finished_at is not None:
-        return Effect(line, f"ended: {work.get_outcome_display().lower()}", work.finished_at)
+        return Effect(line, "ended", work.finished_at, how=work.get_outcome_display().lower())
     return Effect(line, "still runs" if line.kind == LEAVES else "still waits")
 
 
@@ -158,13 +175,9 @@ def changes(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     """Everything that changed the subtree's quotas."""
     found = get_cluster(request, cluster)
     top = get_queue(request, found, queue)
-    listed, count = entries(top, Reading.of(top, person(request), found.now()))
-    context = {
-        "queue": top,
-        "crumbs": crumbs(request, top),
-        "changes": listed,
-        "change_count": count,
-    }
+    listed, _ = entries(top, Reading.of(top, person(request), found.now()))
+    page = page_of(request, listed)
+    context = {"queue": top, "crumbs": crumbs(request, top), "changes": page, "page": page}
     return render(request, "web/quotas/changes.html", context)
 
 

@@ -18,7 +18,7 @@ from portal.web.quotas.replay import Replay
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.faults import WORDS, QuotaCell, as_typed
-from scheduling.services.queues.save import Fault, Field, Grid
+from scheduling.services.queues.save import EditFault, Field, Grid
 from scheduling.services.studies.whatif.preview import LEAVES, preview
 
 Json = dict[str, Any]
@@ -52,7 +52,7 @@ class EditPreview:
     refused: ServiceError | None = None
     """Why the last days are not lived again."""
     why: str = ""
-    faults: Sequence[Fault] = ()
+    faults: Sequence[EditFault] = ()
 
     @property
     def outcome(self) -> str:

@@ -11,7 +11,7 @@ from django.db.models import Sum
 from portal.web.quotas.edit_form import PostedEdit, cell_name, figure_text, parse_figure
 from scheduling.models import Cluster, GpuClass, Node, Queue
 from scheduling.services.queues.faults import WORDS, figure, stored
-from scheduling.services.queues.save import Fault, Field, Grid, GridRow, Values
+from scheduling.services.queues.save import EditFault, Field, Grid, GridRow, Values
 
 HEADS = {"Nominal": Field.NOMINAL, "Borrow": Field.BORROWING_LIMIT,
          "Lend": Field.LENDING_LIMIT, "Weight": Field.WEIGHT, "Hours": Field.BUDGET}  # fmt: skip
@@ -35,7 +35,7 @@ class Cell:
     """What stands there: typed, or in force."""
     was: str
     label: str
-    fault: Fault | None = None
+    fault: EditFault | None = None
 
     @property
     def edited(self) -> bool:
@@ -99,7 +99,7 @@ class Table:
     heads: Mapping[str, Field] = field(default_factory=lambda: HEADS)
 
     @property
-    def faults(self) -> list[Fault]:
+    def faults(self) -> list[EditFault]:
         return [c.fault for r in self.rows for g in r.groups for c in g.cells if c.fault]
 
     @property
@@ -118,7 +118,7 @@ class _Maker:
     grid: Grid
     columns: Sequence[ClassColumn]
     typed: PostedEdit
-    faults: Mapping[tuple[str | None, str | None, str], Fault]
+    faults: Mapping[tuple[str | None, str | None, str], EditFault]
     editable: bool
     seen: Collection[int]
     installed: Mapping[int, int]
@@ -170,7 +170,7 @@ class _Maker:
         """As typed where that is a figure, else as in force."""
         text = self.typed.texts.get(cell_name(row.queue, gpu_class, Field.NOMINAL))
         value = parse_figure(text, Field.NOMINAL) if text is not None else None
-        if value is None or isinstance(value, Fault):
+        if value is None or isinstance(value, EditFault):
             return row.values.get(gpu_class.name, Values()).nominal
         return int(stored(Field.NOMINAL, value) or 0)
 
@@ -180,7 +180,7 @@ def make_table(
     *,
     chosen: Sequence[str],
     typed: PostedEdit | None = None,
-    faults: Sequence[Fault] = (),
+    faults: Sequence[EditFault] = (),
     editable: bool,
     seen: Collection[int],
 ) -> Table:
@@ -222,4 +222,4 @@ def _installed(cluster: Cluster) -> dict[int, int]:
 
 def _milli(text: str) -> int:
     value = parse_figure(text, Field.NOMINAL)
-    return 0 if value is None or isinstance(value, Fault) else int(value * 1000)
+    return 0 if value is None or isinstance(value, EditFault) else int(value * 1000)

@@ -36,7 +36,7 @@ from portal.web.studies import drafts
 from portal.web.studies.forms import as_query
 from scheduling.models import Queue, QuotaChange
 from scheduling.services.errors import ServiceError
-from scheduling.services.queues.save import Fault, Grid, QuotaError, grid
+from scheduling.services.queues.save import EditFault, Grid, QuotaError, grid
 from scheduling.services.queues.values import Field
 from scheduling.services.studies.whatif.documents import changes_of
 
@@ -128,7 +128,9 @@ def _save(request: HttpRequest, top: Queue) -> HttpResponse:
         except QuotaError as refused:
             faults = list(refused.faults)
         except ServiceError as refused:
-            faults = [Fault(refused.code, refused.field or "", refused.sentence, refused.remedy)]
+            faults = [
+                EditFault(refused.code, refused.field or "", refused.sentence, refused.remedy)
+            ]
     return _page(request, top, grid(top, now), typed=typed, faults=faults, status=400)
 
 
@@ -137,7 +139,7 @@ def _filled(request: HttpRequest, top: Queue, shown: Grid) -> HttpResponse:
     try:
         typed = files.filled(top, shown, request.POST, Shell(request).zone)
     except ServiceError as refused:
-        fault = Fault(refused.code, files.FILE, refused.sentence, refused.remedy)
+        fault = EditFault(refused.code, files.FILE, refused.sentence, refused.remedy)
         return _page(request, top, shown, faults=[fault], status=400)
     if not typed.cells:
         messages.info(request, "The file says what is in force: nothing differs.")
@@ -213,7 +215,7 @@ def _page(
     shown: Grid,
     *,
     typed: PostedEdit | None = None,
-    faults: Sequence[Fault] = (),
+    faults: Sequence[EditFault] = (),
     moment: Moment = NOW,
     seen: EditPreview | None = None,
     status: int = 200,

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from portal.display.format import duration
+from portal.display.periods import Periods
 from portal.reports import words
 from portal.reports.entitlements import Entitlement, LeafBalance
 from portal.reports.fairness import FairnessReport
 from portal.reports.figures import fairness as figures
-from portal.web.reports.pages import SHADES, Meter, part_of
+from portal.web.reports.pages import SHADES, Meter, down_rows, part_of
 
 MIDDLE, HALF = 12, 11
 """Pixels of the strip: its baseline, and the largest difference up or down."""
 FIRST = 10
 """Rows of a list before all of it is asked for."""
+DATES = 4
+"""Above the strips, at most one more."""
 LEAST = 0.03
 """Of the largest difference; less is none."""
 
@@ -66,10 +71,14 @@ def _entitled(found: Entitlement, report: FairnessReport) -> dict[str, Any]:
     return {
         "entitled": found,
         "strips": [Strip(row, _bars(row, scale)) for row in found.queues],
+        "dates": _dates(found.periods, zone),
         "scale": scale,
         "lent_share": found.lending.total / found.received if found.received else None,
         "chosen": found.chosen,
-        "received_figure": figures.received(found.chosen, zone) if found.chosen else None,
+        "received_figure": (
+            figures.received(found.chosen, report.down, zone) if found.chosen else None
+        ),
+        "down_rows": down_rows(report.down, report.filters),
         "inequality_figure": figures.inequality(found, zone),
         "inequality_rows": list(zip(found.periods.starts, found.inequality.tolist(), strict=True)),
         "lent_rows": [
@@ -82,6 +91,24 @@ def _entitled(found: Entitlement, report: FairnessReport) -> dict[str, Any]:
         ],
         "lent_sums": found.lending.of.sum(axis=0).tolist(),
     }
+
+
+def _dates(periods: Periods, zone: ZoneInfo) -> list[tuple[float, str]]:
+    """(percent of the strip, text) above some of its periods, where they begin."""
+    count = len(periods.starts)
+    every = max(1, -(-count // DATES))
+    if periods.unit == "day" and every > 3:
+        every = -(-every // 7) * 7
+    # The first period may be cut short: its own begin is no midnight.
+    first = 0 if count <= every else 1
+    return [
+        (round(100 * i / count, 2), _date(periods.starts[i].astimezone(zone), periods.unit))
+        for i in range(first, count, every)
+    ]
+
+
+def _date(at: datetime, unit: str) -> str:
+    return f"{at:%H}:00" if unit == "hour" else f"{at.day} {at:%b}"
 
 
 def _shade(hours: float, highest: float) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
@@ -20,6 +20,8 @@ from portal.reports.figures import waits as wait_figures
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.forms import FilterForm
 from portal.reports.longest import CAUSES, LongestReport, LongestRow
+from portal.reports.outages import Outage
+from portal.reports.outages import longest as longest_outages
 from portal.reports.starts import StartsReport
 from portal.reports.waits import WEEKDAYS, WaitsReport
 from portal.selectors.workloads import gang
@@ -122,7 +124,7 @@ def part_of(value: float, of: float) -> float:
     return round(min(100.0, 100 * value / of), 2) if of > 0 else 0.0
 
 
-def waits_page(report: WaitsReport, **_: object) -> dict[str, Any]:
+def waits_page(report: WaitsReport, *, show_all: bool = False, **_: object) -> dict[str, Any]:
     return {
         "waiting": words.waiting_sentence(report),
         "by_day": wait_figures.by_day(report),
@@ -143,8 +145,15 @@ def waits_page(report: WaitsReport, **_: object) -> dict[str, Any]:
         ],
         "hours": [f"{hour:02d}" for hour in range(24)],
         "class_rows": [(row, class_number(row.position)) for row in report.classes],
+        "queue_rows": report.queues if show_all else report.queues[:ROWS],
+        "down_rows": down_rows(report.down, report.filters),
         "within_rows": _within_rows(report),
     }
+
+
+def down_rows(found: Sequence[Outage], filters: ReportFilters) -> list[tuple[Outage, bool]]:
+    """Of many the longest; and whether each lasted over the whole range."""
+    return [(one, one.covers(filters)) for one in longest_outages(found)]
 
 
 def starts_page(report: StartsReport, **_: object) -> dict[str, Any]:

@@ -31,6 +31,19 @@ class CostLine:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetSum:
+    """Of budgets of one time, as their rows are rounded; None where one of them tells nothing ahead."""
+
+    count: int
+    amount: int
+    spent: int
+    part: float | None
+    a_day: int | None
+    at_end: int | None
+    left_at_end: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetLine:
     one: Spending
     part: float | None
@@ -53,9 +66,11 @@ def showback_page(
         "shares": {
             name: share(getattr(total, name), total.charged) for name in ("used", "idle", "lost")
         },
+        "mean_price": share(report.total.charged, report.total.gpu_hours),
         "class_rows": _class_rows(report.classes, total.charged),
         "user_rows": _user_rows(report.users, total.charged),
         "budgets": [_budgeted(one) for one in report.budgets],
+        "budget_sum": _budget_sum(report.budgets),
         "chosen": chosen,
         "figure": figures.burn_down(chosen, currency, tz) if chosen else None,
         "may_edit": editable(user, report.cluster).exists(),
@@ -119,3 +134,31 @@ def _most_pressing(budgets: Sequence[Spending]) -> Spending | None:
 def _budgeted(one: Spending) -> BudgetLine:
     end = one.at_end
     return BudgetLine(one, share(one.spent, one.amount), None if end is None else one.amount - end)
+
+
+def _budget_sum(budgets: Sequence[Spending]) -> BudgetSum | None:
+    """Of those that lie in no other; None of a single one, or where their times differ."""
+    outer = [one for one in budgets if not any(_lies_in(one, other) for other in budgets)]
+    times = {(one.budget.begin, one.budget.end) for one in outer}
+    if len(outer) < 2 or len(times) != 1:
+        return None
+    amount, spent = sum(round(one.amount) for one in outer), sum(round(one.spent) for one in outer)
+    at_end = _sum(one.at_end for one in outer)
+    return BudgetSum(
+        count=len(outer),
+        amount=amount,
+        spent=spent,
+        part=share(spent, amount),
+        a_day=_sum(one.a_day for one in outer),
+        at_end=at_end,
+        left_at_end=None if at_end is None else amount - at_end,
+    )
+
+
+def _lies_in(one: Spending, other: Spending) -> bool:
+    return one is not other and other.covers(one.budget.queue.path)
+
+
+def _sum(values: Iterable[float | None]) -> int | None:
+    found = list(values)
+    return None if None in found else sum(round(value) for value in found if value is not None)

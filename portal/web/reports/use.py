@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,9 @@ from portal.web.workloads.actions import came_from
 from scheduling.models import IdleSpell, Workload, WorkloadType
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads import idle
+
+FITTING = 3
+"""Rows of what fits as it was asked, beside those that would save something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class UseLine:
 
 def use_page(report: UseReport, *, user: User, show_all: bool = False) -> dict[str, Any]:
     currency = report.cluster.currency
-    rows = report.requests if show_all else report.requests[:SHOWN]
+    rows = report.requests if show_all else _first(report.requests)
     saved = [row.saves for row in rows if row.saves]
     lines = _lines(report, user)
     return {
@@ -62,6 +65,7 @@ def use_page(report: UseReport, *, user: User, show_all: bool = False) -> dict[s
         "idle_cost": _sum(report, [row.cost for row in report.now]),
         "idle_per_hour": _sum(report, [row.per_hour for row in report.now]),
         "cost": None if report.idle_cost is None else money(report.idle_cost, currency),
+        "nudge_rows": _nudge_rows(report),
         "nothing_share": share(report.nothing, report.total.idle),
         "partly_share": share(report.partly, report.total.idle),
         "figure": figures.by_period(report) if report.days else None,
@@ -72,6 +76,23 @@ def use_page(report: UseReport, *, user: User, show_all: bool = False) -> dict[s
         "culled_after": report.cluster.cull_after_s,
         "currency": currency,
     }
+
+
+def _first(rows: Sequence[AskedRow]) -> Sequence[AskedRow]:
+    """Those that would save most, and of what fits as it was asked the largest: that is an answer too."""
+    fit = [row for row in rows if not row.would_do][:FITTING]
+    return [*[row for row in rows if row.would_do][: SHOWN - len(fit)], *fit]
+
+
+def _nudge_rows(report: UseReport) -> list[tuple[str, int, float | None]]:
+    """(what became of them, how many, the part of all)."""
+    nudges = report.nudges
+    counts = (
+        ("given back", nudges.given_back), ("used again", nudges.used),
+        ("culled after notice", nudges.culled), ("idle still", nudges.going_on),
+        ("of all, kept on purpose", nudges.kept_on_purpose),
+    )  # fmt: skip
+    return [(name, count, nudges.of_all(count)) for name, count in counts]
 
 
 def _sum(report: UseReport, costs: list[float | None]) -> str:

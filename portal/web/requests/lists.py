@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
-from django.db.models import QuerySet
+from django.core.paginator import Page
+from django.db.models import Case, Count, QuerySet, Value, When
 
 from portal.accounts.models import User
-from portal.approvals.inbox import narrowed
+from portal.approvals.inbox import narrowed, needing, to_decide
 from portal.approvals.models import QuotaRequest
 from portal.approvals.moves import title
-from portal.approvals.states import DECIDABLE, EDITABLE, ENDED, GRANTED, Kind, State
+from portal.approvals.states import ENDED, GRANTED, OPEN, Kind, State
 from portal.approvals.who import Decider, visible_requests
+from portal.web.frame.pages import page_of
+from portal.web.frame.requests import PersonRequest
 from scheduling.models import Cluster
 
-MOST = 100
-"""Rows of a list; the rest is behind a narrower filter."""
 LAST_ENDED = 3
 FILTERS = {
     "open": "Open and in force",
@@ -27,6 +29,7 @@ FILTERS = {
     "all": "All",
 }
 GROUPS = ("Need you", "Drafts", "With others", "Scheduled and in force", "Ended")
+NEED, DRAFT, OTHERS, FORCE, OVER = range(len(GROUPS))
 KINDS = {Kind.QUOTA: "quota", Kind.BOOST: "boost", Kind.QUEUE: "new queue", Kind.ACCESS: "access"}
 BADGES = {
     State.DRAFT: ("pending", "neutral"),
@@ -75,7 +78,7 @@ class RequestPage:
     groups: list[RequestGroup]
     chosen: str
     total: int
-    more: bool
+    page: Page[Any]
 
 
 def badge(request: QuotaRequest, user: User, *, turn: bool) -> Badge:
@@ -103,36 +106,45 @@ def entry(request: QuotaRequest, user: User, decider: Decider) -> RequestEntry:
     )  # fmt: skip
 
 
-def listed(user: User, cluster: Cluster, chosen: str) -> RequestPage:
-    """The requests that ``chosen`` names, grouped; those of which somebody has to act come first."""
-    chosen = chosen if chosen in FILTERS else "open"
+def listed(request: PersonRequest, cluster: Cluster, chosen: str) -> RequestPage:
+    """The part that the address asks for of the requests that ``chosen`` names, grouped; those of which
+    somebody has to act come first."""
+    user, chosen = request.user, chosen if chosen in FILTERS else "open"
     rows = visible_requests(user).filter(cluster=cluster)
-    decider = Decider(user)
-    found = [entry(row, user, decider) for row in narrowed(rows, user, chosen)[: MOST + 1]]
-    if chosen == "decide":
-        found = [one for one in found if one.needs_me]
-    groups = _grouped(found[:MOST])
-    if chosen == "open":
+    turns = needing(user, to_decide(cluster))
+    found = rows.filter(pk__in=turns) if chosen == "decide" else narrowed(rows, user, chosen)
+    found = found.annotate(group=_group(turns)).order_by("group", "-since", "-pk")
+    page, decider = page_of(request, found), Decider(user)
+    groups = _grouped(page, found, user, decider)
+    if chosen == "open" and not page.has_next():
         groups += _last_ended(rows, user, decider)
-    return RequestPage(groups, chosen, rows.count(), len(found) > MOST)
+    return RequestPage(groups, chosen, rows.count(), page)
 
 
-def _grouped(entries: Iterable[RequestEntry]) -> list[RequestGroup]:
-    groups = {name: RequestGroup(name) for name in GROUPS}
-    for one in entries:
-        groups[_group_of(one)].entries.append(one)
-    return [group for group in groups.values() if group.entries]
+def _group(turns: Iterable[int]) -> Case:
+    """The index in ``GROUPS``."""
+    return Case(
+        When(pk__in=list(turns), then=Value(NEED)),
+        When(state=State.DRAFT, then=Value(DRAFT)),
+        When(state__in=OPEN, then=Value(OTHERS)),
+        When(state__in=GRANTED, then=Value(FORCE)),
+        default=Value(OVER),
+    )
 
 
-def _group_of(one: RequestEntry) -> str:
-    state = one.request.state
-    if one.needs_me:
-        return "Need you"
-    if state == State.DRAFT:
-        return "Drafts"
-    if state in (*DECIDABLE, *EDITABLE):
-        return "With others"
-    return "Scheduled and in force" if state in GRANTED else "Ended"
+def _grouped(
+    page: Page[Any], found: QuerySet[Any], user: User, decider: Decider
+) -> list[RequestGroup]:
+    """Of the rows of ``page``, each group with how many there are of it where the others are elsewhere."""
+    groups: dict[int, RequestGroup] = {}
+    for row in page:
+        group = groups.setdefault(row.group, RequestGroup(GROUPS[row.group]))
+        group.entries.append(entry(row, user, decider))
+    if page.has_other_pages():
+        counted = dict(found.order_by().values_list("group").annotate(Count("pk")))
+        for rank, group in groups.items():
+            group.of = counted[rank]
+    return list(groups.values())
 
 
 def _last_ended(rows: QuerySet[QuotaRequest], user: User, decider: Decider) -> list[RequestGroup]:
@@ -141,7 +153,7 @@ def _last_ended(rows: QuerySet[QuotaRequest], user: User, decider: Decider) -> l
     if not count:
         return []
     last = [entry(row, user, decider) for row in over[:LAST_ENDED]]
-    return [RequestGroup("Ended", last, count)]
+    return [RequestGroup(GROUPS[OVER], last, count)]
 
 
 def ended_boost(user: User, cluster: Cluster, queue_id: int, now: datetime) -> QuotaRequest | None:

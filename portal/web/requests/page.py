@@ -23,7 +23,6 @@ from portal.plans.asking import PlanState
 from portal.plans.kinds import REQUEST, WISH, of_request, of_wish
 from portal.teams.reading import Reading
 from scheduling.models import MILLI, GpuClass, Queue, UsageSample
-from scheduling.models.ledger import Resolution
 from scheduling.services.words.sentences import OTHERS_QUEUE
 
 PAST_DAYS = 30
@@ -186,23 +185,26 @@ def _holdings(
         if queue is not None and reader.sees_queue(queue.cluster_id, queue.path):
             row = queue.quotas.in_force(now).filter(gpu_class=found).first()
             nominal = row.nominal_gpus / MILLI if row else 0
-            usage = held_of(queue, found, now)
-            yield (
-                f"{queue.name}, {PAST_DAYS} days",
-                f"held {number(usage, 1)} of nominal {nominal:g}",
-            )
+            yield f"{queue.name}, {PAST_DAYS} days", _holding(held_of(queue, found, now), nominal)
 
 
-def held_of(queue: Queue, found: GpuClass, now: datetime) -> float:
-    """GPUs that it held on average of the last days, with everything below it."""
+def _holding(gpus: float | None, nominal: float) -> str:
+    return (
+        f"nominal {nominal:g}, held not known"
+        if gpus is None
+        else f"held {number(gpus, 1)} of nominal {nominal:g}"
+    )
+
+
+def held_of(queue: Queue, found: GpuClass, now: datetime) -> float | None:
+    """GPUs that it held on average of the last days, with everything below it, by the samples that tell of
+    most of them: days that nobody rolled up yet are known by the hour. None where there are none."""
     begin = (now - timedelta(days=PAST_DAYS)).replace(hour=0, minute=0, second=0, microsecond=0)
-    rows = UsageSample.objects.filter(
-        queue=queue, gpu_class=found, resolution=Resolution.DAY, start__gte=begin, start__lt=now
-    )
-    sums = rows.aggregate(
-        held=Sum(F("allocated_gpus") * F("seconds"), output_field=FloatField()), s=Sum("seconds")
-    )
-    return (sums["held"] or 0) / sums["s"] / MILLI if sums["s"] else 0.0
+    rows = UsageSample.objects.filter(queue=queue, gpu_class=found, start__gte=begin, start__lt=now)
+    gpu_s = Sum(F("allocated_gpus") * F("seconds"), output_field=FloatField())
+    known = rows.order_by().values_list("resolution").annotate(gpu_s=gpu_s, s=Sum("seconds"))
+    _, most, seconds = max(known, key=lambda row: row[2], default=("", 0.0, 0))
+    return most / seconds / MILLI if seconds else None
 
 
 def lead(request: QuotaRequest, user: User, plan: ReadablePreview | None) -> str:

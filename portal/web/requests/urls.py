@@ -10,6 +10,7 @@ urlpatterns = [
     path("requests/new/preview/", asking.preview, name="request_preview"),
     path("requests/rules/", rules.rules, name="request_rules"),
     path(f"{ONE}/", views.one, name="request"),
+    path(f"{ONE}/replay/", views.replay, name="request_replay"),
     path(f"{ONE}/edit/", asking.edit, name="request_edit"),
     path(f"{ONE}/submit/", verbs.submit, name="request_submit"),
     path(f"{ONE}/forward/", verbs.forward, name="request_forward"),

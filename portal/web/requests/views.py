@@ -4,24 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 
 from portal.accounts.models import User
+from portal.approvals import edits
 from portal.approvals.automatic import settable_queues
 from portal.approvals.forms import DecisionForm
 from portal.approvals.models import QuotaRequest
+from portal.approvals.moves import MOVED_ON
+from portal.approvals.previews import ReadablePreview
 from portal.approvals.states import DECIDABLE, GRANTED, Verb
-from portal.approvals.who import Decider, askable_queues, may_renew, verbs, visible_requests
+from portal.approvals.who import (
+    Decider,
+    askable_queues,
+    decides_at,
+    may_renew,
+    verbs,
+    visible_requests,
+)
 from portal.display.format import number
 from portal.plans import asking as plans
+from portal.plans.asking import PlanState
 from portal.teams.access import visible_queues
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest, page_view
+from portal.web.frame.requests import PersonRequest, act_view, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.moments import local
 from portal.web.requests import lists, page
+from portal.web.requests.lesser import LesserTable, table
 from scheduling.models import MILLI, Cluster, Queue
+from scheduling.services.errors import ServiceError
 from scheduling.services.queues.shift import givers
 
 MOST_GIVERS = 3
@@ -32,7 +47,7 @@ def index(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     context = {
         "cluster": found,
-        "listed": lists.listed(request.user, found, request.GET.get("state", "open")),
+        "listed": lists.listed(request, found, request.GET.get("state", "open")),
         "filters": lists.FILTERS,
         "may_ask": askable_queues(request.user).filter(cluster=found).exists(),
         "sets_rules": any(queue.cluster_id == found.pk for queue in settable_queues(request.user)),
@@ -68,13 +83,14 @@ def show(
     gpus = _granting(request, quota_request, form)
     decider = Decider(user)
     context = {
-        **_context(quota_request, user),
+        **_context(request, quota_request),
         "cluster": quota_request.cluster,
         "asked": quota_request,
         "heading": page.heading(quota_request),
         "lead": page.lead(quota_request, user, plan),
         "badge": lists.badge(quota_request, user, turn=decider.has_turn(quota_request)),
         "plan": plan,
+        "lesser": _lesser_of(request, quota_request, plan, plan_state),
         **plans.context_of(plan_state),
         "since": page.since(before, plan) if quota_request.state in DECIDABLE else "",
         "is_decidable": quota_request.state in DECIDABLE,
@@ -92,8 +108,9 @@ def show(
     return render(request, "web/requests/request.html", context, status=status)
 
 
-def _context(quota_request: QuotaRequest, user: User) -> dict[str, Any]:
+def _context(request: PersonRequest, quota_request: QuotaRequest) -> dict[str, Any]:
     """What is known of it whatever the plan says."""
+    user = request.user
     return {
         "renews": may_renew(user, quota_request),
         "renewals": visible_requests(user).filter(renews=quota_request),
@@ -101,7 +118,7 @@ def _context(quota_request: QuotaRequest, user: User) -> dict[str, Any]:
         "facts": page.facts(quota_request, user, quota_request.cluster.now()),
         "giver": page.giver_of(quota_request, user),
         "grace_s": quota_request.cluster.lowering_grace_s,
-        "listed": lists.listed(user, quota_request.cluster, "open"),
+        "listed": lists.listed(request, quota_request.cluster, "open"),
         "life": page.life(quota_request, list(quota_request.steps.select_related("by")), user),
     }
 
@@ -129,6 +146,43 @@ def _plans(request: PersonRequest, quota_request: QuotaRequest, form: DecisionFo
         before,
         None,
     )
+
+
+def _lesser_of(
+    request: PersonRequest,
+    quota_request: QuotaRequest,
+    plan: ReadablePreview | None,
+    state: PlanState | None,
+) -> LesserTable | None:
+    if plan is None or not plan.lesser:
+        return None
+    answer = state.answer if state else None
+    giver = _giver(request, quota_request) or quota_request.giver
+    return table(request.user, quota_request, plan, answer or {}, giver)
+
+
+@act_view
+def replay(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    """Have the last days lived again with each amount of the table."""
+    found = get_cluster(request, cluster)
+    quota_request = get_request(request, found, pk)
+    if quota_request.queue is None or not decides_at(request.user, quota_request.queue):
+        raise Http404
+    gpus = _granting(request, quota_request, None)
+    state = page.as_now(quota_request, gpus=gpus or None, giver=_giver(request, quota_request))
+    again = state.answer.get("again") if state and state.answer else None
+    try:
+        if quota_request.state not in DECIDABLE:
+            raise ServiceError(MOVED_ON, "It is decided.", "Read what was expected of it.")
+        if again is None:
+            raise ServiceError("unplanned", "It is being planned anew.", "Ask again in a moment.")
+        forms = [changes for _, changes in again["forms"]]
+        edits.replays(found, request.user, forms, again["base"])
+    except ServiceError as refused:
+        messages.error(request, f"{refused.sentence} {refused.remedy}")
+    query = request.GET.urlencode()
+    back = reverse("web:request", args=[found.name, pk])
+    return redirect(f"{back}?{query}" if query else back)
 
 
 def _granting(

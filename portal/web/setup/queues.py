@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from typing import Any
@@ -63,6 +63,8 @@ def queues(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str,
     return {
         "rows": _rows(proposal, [c.name for c in classes], request.POST),
         "classes": classes,
+        "lowest": len(_lowest(proposal)),
+        "sums": _sums(proposal, [c.name for c in classes], seen),
         "held_outside": _outside(seen, proposal),
         "form": form,
         "example": form["tree"].value() or as_yaml(proposal, cluster),
@@ -106,9 +108,8 @@ def _apply(
         else:
             form.add_error(None, str(refused))
         return False
-    verb = "is" if len(made) == 1 else "are"
     messages.success(
-        request, f"{counted(len(made), 'queue')} {verb} there. Nothing on {cluster} was changed."
+        request, f"{counted(len(made), 'queue')} set. Nothing on {cluster} was changed."
     )
     names = {spec.name for top in tree for spec, _ in top.walk()}
     if replaced := sentence(before, grid(root, cluster.now()), names):
@@ -203,6 +204,39 @@ def _rows(
         for top in proposal
         for spec, depth in top.walk()
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSum:
+    """What the lowest queues are given of the GPUs of one class that are ready."""
+
+    given: Decimal
+    ready: int
+
+    @property
+    def left(self) -> Decimal:
+        return self.ready - self.given
+
+
+def _sums(
+    proposal: Sequence[QueueSpec], classes: Sequence[str], seen: Discovery | None
+) -> list[ClassSum]:
+    """By class; none where the cluster does not answer."""
+    if seen is None:
+        return []
+    ready = {one.gpu_class.name: one.ready_gpus for one in seen.classes}
+    lowest = _lowest(proposal)
+    none = Decimal(0)
+    return [
+        ClassSum(
+            sum((max(none, q.nominal.get(name, none)) for q in lowest), none), ready.get(name, 0)
+        )
+        for name in classes
+    ]
+
+
+def _lowest(proposal: Sequence[QueueSpec]) -> list[QueueSpec]:
+    return [spec for top in proposal for spec, _ in top.walk() if not spec.queues]
 
 
 def _outside(seen: Any, proposal: Sequence[QueueSpec]) -> list[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
-from portal.display.format import class_number, counted, duration, hmin, number
+from portal.display.format import class_number, counted, duration, hmin, hmin_band, number
 from portal.display.sentences import and_list
 from portal.reports.capacity import Answer, CapacityReport
 from portal.reports.forecast import Crossing
@@ -244,7 +244,8 @@ def _edges(one: Answer) -> str:
     found, curve = one.needed, one.curve
     if found is None or curve is None:
         return "–"
-    return f"{_bounded(found.low, curve.rungs)} – {_bounded(found.high, curve.rungs)}"
+    low, high = (_bounded(gpus, curve.rungs) for gpus in (found.low, found.high))
+    return low if low == high else f"{low} – {high}"
 
 
 def _over(one: Answer) -> str:
@@ -269,7 +270,7 @@ def _step(one: Answer, rung: Rung) -> NodesStep:
         rung=rung,
         what=_what(one, rung),
         p90=hmin(rung.median_s),
-        band=f"{hmin(rung.low_s)} – {hmin(rung.high_s)}",
+        band=hmin_band(rung.low_s, rung.high_s),
         passes=at.middle if at else None,
         is_needed=found is not None and found.gpus == rung.gpus,
         what_if=as_query(_changes(one, rung)) if rung.nodes else "",

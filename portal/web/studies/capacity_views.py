@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -87,6 +88,12 @@ def study_page(study: Study) -> str:
     return reverse("web:study", args=[study.cluster.name, study.pk])
 
 
+def _listed(rows: QuerySet[Study], shown: Study | None) -> list[Study]:
+    """The newest, and the one that is ``shown`` where that is older."""
+    newest = list(rows[:LISTED])
+    return [*newest, *([shown] if shown is not None and shown not in newest else [])]
+
+
 def _page(
     request: PersonRequest,
     report: CapacityReport,
@@ -106,7 +113,7 @@ def _page(
         "cluster": cluster,
         "report": ahead,
         "study": study,
-        "studies": list(rows.filter(queue=report.queue)[:LISTED]),
+        "studies": _listed(rows.filter(queue=report.queue), study),
         "queue": report.queue,
         "queues": _studied_queues(cluster),
         "most_step": asking.MOST_STEP_GPUS,

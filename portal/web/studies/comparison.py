@@ -11,7 +11,7 @@ from portal.display.format import counted, duration, hmin, money, number
 from portal.web.studies.asking import differs
 from scheduling.models import Study, StudyState, Variant
 from scheduling.models.studies import OPEN
-from scheduling.services.studies.experiments.figures import FIGURES, Figure
+from scheduling.services.studies.experiments.figures import FIGURES, StudyFigure
 from scheduling.services.studies.experiments.promoting import conditions
 from scheduling.services.studies.experiments.results import (
     LEAST_WAIT_S,
@@ -168,7 +168,7 @@ def _time_left(row: FigureRow, of: int) -> str:
     return f"about {duration(row.cpu_s / row.done * (of - row.done))} left"
 
 
-def as_text(figure: Figure, value: float) -> str:
+def as_text(figure: StudyFigure, value: float) -> str:
     """A figure in its own form: h:min, one decimal, or a whole number."""
     if figure.unit == "wait":
         return hmin(value)
@@ -177,7 +177,7 @@ def as_text(figure: Figure, value: float) -> str:
     return number(value, 1 if figure.unit == "%" else 0)
 
 
-def _difference(figure: Figure, mean: float, half: float | None) -> str:
+def _difference(figure: StudyFigure, mean: float, half: float | None) -> str:
     """'−8 ± 2': minutes of waits, else the figure's own unit."""
     scale, digits = (60.0, 0) if figure.unit == "wait" else (1.0, 1 if figure.unit == "%" else 0)
     if figure.unit == "wait" and abs(mean) < 600 and (half or 0) < 600:
@@ -209,7 +209,7 @@ def _cell(cell: Cell, row: FigureRow, span: tuple[float, float], *, once: bool) 
     return FigureCell(cell.verdict, as_text(cell.figure, cell.mean), change, mark, head)
 
 
-def _span(found: Results, figure: Figure) -> tuple[float, float]:
+def _span(found: Results, figure: StudyFigure) -> tuple[float, float]:
     """The differences that a column has to hold, A's 0 among them."""
     ends = [0.0]
     for row in found.rows:

@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
 from portal.boundary.reading import one_line, whole_or
+from portal.web.frame.pages import page_of
 from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.operations.mode import operated
 from portal.web.studies import asking, forms
@@ -58,7 +59,8 @@ def what_if(request: PersonRequest, cluster: str) -> HttpResponse:
     except ServiceError as error:
         fault = error
     context = _what_if(found, changes, fault)
-    context["typed"] = query
+    before = Study.objects.filter(cluster=found, kind__in=WHAT_IFS)
+    context |= {"typed": query, "page": page_of(request, before, size=LISTED)}
     return render(request, "web/lab/what_ifs.html", context, status=400 if fault else 200)
 
 
@@ -94,7 +96,6 @@ def _what_if(
         "classes": list(cluster.gpu_classes.all()),
         "priorities": list(PriorityClass.objects.all()),
         "settings": SETTINGS,
-        "asked": list(Study.objects.filter(cluster=cluster, kind__in=WHAT_IFS)[:LISTED]),
         "tab": "what_if",
     }
 

@@ -14,6 +14,7 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 
 from portal.display.csv import Cell, Table
+from portal.web.frame.pages import page_of
 from portal.web.frame.requests import PersonRequest, act_view, attached_csv, page_view
 from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
@@ -74,7 +75,6 @@ def _by_queue(body: dict[str, Any]) -> Iterator[tuple[Cell, ...]]:
                 yield row["queue"], letter, done[letter], key, cell[key], None, None, verdict
 
 
-LISTED = 100
 WORDS: Mapping[str, str] = {
     StudyKind.NOW: "What-if",
     StudyKind.REPLAY: "What-if",
@@ -122,9 +122,11 @@ def studies(request: PersonRequest, cluster: str) -> HttpResponse:
     )  # fmt: skip
     # Rows that are counted are grouped, and the model's own order goes with that.
     rows = rows.order_by("-asked_at", "-id")
+    page = page_of(request, rows, count=counts[chosen.replace("-", "_")])
     context = {
         "cluster": found,
-        "rows": [(one, WORDS[one.kind], _state(one), _variants(one)) for one in rows[:LISTED]],
+        "page": page,
+        "rows": [(one, WORDS[one.kind], _state(one), _variants(one)) for one in page],
         "of": chosen,
         "counts": [(key, key.capitalize(), counts[key.replace("-", "_")]) for key in LISTS],
         "tab": "studies",

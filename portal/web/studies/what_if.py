@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from portal.display.format import counted, duration, hmin, money, number, reason_inside
+from portal.display.format import counted, duration, hmin, hmin_band, money, number, reason_inside
 from portal.web.ahead import Ahead, Box
 from scheduling.models import Cluster, Queue, Study, Workload
 from scheduling.services.explain.asking import rows_of
+from scheduling.services.lists import few
 from scheduling.services.studies.whatif import answers
 from scheduling.services.studies.whatif.changes import read
 from scheduling.services.studies.whatif.kinds import Change
@@ -253,7 +254,7 @@ def _wait(row: Json) -> WaitRow:
         jobs=row["jobs"],
         p50=(hmin(p50["before"]), hmin(p50["after"])),
         p90=(hmin(p90["before"]), hmin(p90["after"])),
-        band=f"{hmin(p90['low'])} – {hmin(p90['high'])}",
+        band=hmin_band(p90["low"], p90["high"]),
         verdict=p90["verdict"],
         dot=wait_x(p90["before"]),
         box=(left, max(0.6, round(right - left, 2))),
@@ -317,7 +318,7 @@ def _finding(
         rest = f"Over the last {days} the P90 wait goes from {all_.p90[0]} to {all_.p90[1]}"
         worse = [row.queue for row in waits[:-1] if row.verdict == "longer"]
         rest += (
-            f"; longer in {', '.join(worse[:3])}."
+            f"; longer in {few(worse, 3)}."
             if worse
             else "; no queue waits longer than chance would have it."
         )

@@ -9,7 +9,7 @@ from django import template
 from django.template import Context
 
 from portal.display.format import MINUS, NONE, gpus, number, zone
-from portal.reports.figures import Figure
+from portal.reports.figures import Chart
 from portal.reports.filters import ReportFilters
 from portal.web.reports.pages import Meter
 
@@ -46,7 +46,7 @@ def meter(bar: Meter) -> dict[str, Meter]:
 
 
 @register.inclusion_tag("reports/plot.html")
-def plot(figure: Figure) -> dict[str, object]:
+def plot(figure: Chart) -> dict[str, object]:
     return {"figure": figure, "data": figure.as_dict()}
 
 

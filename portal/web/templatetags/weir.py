@@ -38,9 +38,11 @@ register = template.Library()
 
 for shown in (
     show.duration, show.hmin, show.gpu_hours, show.money, show.whole_money, show.reason_headline,
-    show.counted, show.gpus_counted, show.hours, show.percent, show.memory, show.ratio,
+    show.counted, show.gpus_counted, show.hours, show.percent, show.memory, show.ratio, show.added,
+    show.hmin_band,
 ):  # fmt: skip
     register.filter(shown.__name__, shown)
+register.filter("vain_of", cause_of)
 
 
 @register.filter
@@ -51,26 +53,13 @@ def gpus(milli: show.Number | None) -> SafeString:
 
 @register.filter
 def rule_of(eviction: Eviction) -> str:
-    """What let it go: 'rounded to whole gangs'."""
     return label_of(eviction.rule, eviction.allowed_by)
-
-
-@register.filter
-def vain_of(eviction: Eviction) -> str:
-    """Why it was in vain; empty where it was not."""
-    return cause_of(eviction)
 
 
 @register.filter
 def signed(milli: show.Number | None) -> SafeString:
     """A difference in GPUs with its sign; a zero is muted."""
     return _muted_zero(show.signed(milli))
-
-
-@register.filter
-def added(milli: show.Number) -> str:
-    """What a step adds, a zero with its sign too: '+0'."""
-    return f"+{show.gpus(milli)}"
 
 
 @register.filter
@@ -100,7 +89,6 @@ def count(value: show.Number | None) -> str:
 
 @register.filter
 def seconds(milliseconds: float) -> str:
-    """How long a cycle took: '0.41 s'."""
     return f"{milliseconds / 1000:.2f} s"
 
 
@@ -117,6 +105,19 @@ def when(context: Context, at: datetime | None) -> SafeString:
         return _muted_zero(show.NONE)
     shell = context["shell"]
     return _time(at, show.when(at, shell.now, shell.zone))
+
+
+@register.simple_tag(takes_context=True)
+def band(context: Context, start: datetime, end: datetime | None, between: str = "–") -> SafeString:
+    """``{% band start.p50 start.p90 "to" %}``: 'Fri 02:30 to 04:00'; one time where both read the same."""
+    shell, first = context["shell"], when(context, start)
+    if end is None or show.when(end, shell.now, shell.zone) == show.when(
+        start, shell.now, shell.zone
+    ):
+        return first
+    return format_html(
+        "{} {} {}", first, between, _time(end, show.when(end, shell.now, shell.zone, after=start))
+    )
 
 
 @register.simple_tag(takes_context=True)
@@ -238,11 +239,13 @@ def age(since: datetime | None, now: datetime) -> str:
 
 
 @register.filter
-def asks(workload: Workload) -> str:
-    """What a workload asks for: '4–8 × h100-80gb or a100-40gb'."""
+def asks(workload: Workload) -> SafeString:
+    """What a workload asks for: '4–8 × h100-80gb or a100-40gb'. The name of a class does not break."""
     least, most = workload.gpus * workload.min_members, workload.gpus * workload.max_members
     amount = show.gpus(least) if least == most else f"{show.gpus(least)}–{show.gpus(most)}"
-    return f"{amount} × {' or '.join(workload.gpu_classes) or 'any class'}"
+    first, *others = workload.gpu_classes or ("any class",)
+    parts = [(f"{amount} × {first}",), *((one,) for one in others)]
+    return format_html_join(" or ", '<span class="nowrap">{}</span>', parts)
 
 
 @register.simple_tag(takes_context=True)

@@ -20,6 +20,7 @@ from portal.web.frame.shell import get_cluster
 from portal.web.workloads.detail import visible
 from scheduling.models import Cluster, State, Workload
 from scheduling.services.errors import ServiceError
+from scheduling.services.lists import few
 from scheduling.services.words.sentences import Reader, place_of
 from scheduling.services.workloads import submit as workloads
 from scheduling.services.workloads.checkpoints import last_checkpoint, outlook
@@ -167,7 +168,5 @@ def gpus_in_words(gpus: float) -> str:
 
 
 def _pods(work: Workload) -> str:
-    nodes = ", ".join(list(work.placement)[:4])
-    more = f" and {len(work.placement) - 4} more" if len(work.placement) > 4 else ""
-    where = f" on {nodes}{more}" if nodes else ""
+    where = f" on {few(work.placement, 4)}" if work.placement else ""
     return f"{counted(work.pod_count, 'pod')}{where}"

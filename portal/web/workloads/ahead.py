@@ -40,7 +40,7 @@ next."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StartVerdict:
     """``head`` stands in the badge, ``text`` below it; ``until`` is when the engine expects it to start."""
 
     tone: str
@@ -62,7 +62,7 @@ class ClassOutlook:
 
     gpu_class: GpuClass
     choice: int
-    verdict: Verdict
+    verdict: StartVerdict
     bar: Bar | None
     cost: str
     cost_note: str
@@ -92,11 +92,11 @@ class ClassOutlook:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class StartOutlook:
     """The answer to one question. ``fault`` says why there is none."""
 
     size: str = ""
-    lead: Verdict | None = None
+    lead: StartVerdict | None = None
     lead_class: str = ""
     most_cost: str = ""
     rows: Sequence[ClassOutlook] = ()
@@ -126,7 +126,7 @@ def outlook(
     user: User,
     reader: Reader,
     unread: Collection[str] = (),
-) -> Outlook:
+) -> StartOutlook:
     """Each of ``classes``, those that it accepts first in their order; ``unread`` are fields that say nothing
     that can be read yet. ``asked`` is what ``manifest`` says."""
     names = [c.name for c in classes]
@@ -136,7 +136,7 @@ def outlook(
     try:
         answers = asking.ask(draft, names, asker=user.get_username())
     except ServiceError as fault:
-        return Outlook(size=size_of(draft), fault=str(fault))
+        return StartOutlook(size=size_of(draft), fault=str(fault))
     whole, *single = answers
     telling = _Telling(draft, user, reader, unread)
     starts = _starts(telling, manifest, answers)
@@ -152,7 +152,7 @@ def outlook(
     rows, until = _on_one_axis(rows, draft.cluster.now())
     lead, name = _lead(telling.verdict(whole), whole.decision.gpu_class, rows)
     best = next((c for c in classes if c.name == name), None)
-    return Outlook(
+    return StartOutlook(
         size=size_of(draft),
         lead=lead,
         lead_class="" if best is None or whole.never else best.name,
@@ -212,8 +212,8 @@ def _on_one_axis(
 
 
 def _lead(
-    whole: Verdict, gpu_class: str | None, rows: Sequence[ClassOutlook]
-) -> tuple[Verdict, str | None]:
+    whole: StartVerdict, gpu_class: str | None, rows: Sequence[ClassOutlook]
+) -> tuple[StartVerdict, str | None]:
     """What is said of the whole wish, and its class. Where it waits, whoever accepts several classes starts
     no later than on the first of them."""
     waits = [row for row in rows if row.choice and row.verdict.start and not row.starts]
@@ -282,7 +282,7 @@ class _Telling:
     ) -> ClassOutlook:
         verdict = self.verdict(answer)
         if said := self.barred.get(gpu_class.name):
-            verdict = Verdict("err", "error", "Not allowed", said)
+            verdict = StartVerdict("err", "error", "Not allowed", said)
         runs = verdict.tone != "err"
         behind = self._behind(answer) if runs else []
         one = self.run_times.get(gpu_class.name) if runs else None
@@ -316,25 +316,25 @@ class _Telling:
     def _likely(self, answer: Answer) -> PredictedStart:
         return self.starts.get(answer.gpu_class, NO_WORD)
 
-    def verdict(self, answer: Answer) -> Verdict:
+    def verdict(self, answer: Answer) -> StartVerdict:
         if self.refused:
-            return Verdict("err", "error", "Not allowed", self.refused)
+            return StartVerdict("err", "error", "Not allowed", self.refused)
         decision, text = answer.decision, self._text(answer)
         if answer.never:
-            return Verdict("err", "error", "Never fits", text)
+            return StartVerdict("err", "error", "Never fits", text)
         if self.later is not None:
             reason, said = self.later
-            return Verdict("warn", "clock", headline(reason), said)
+            return StartVerdict("warn", "clock", headline(reason), said)
         if answer.starts:
             size, most = self._size(answer), self._most
             part = f" with {gpus(size)} of {gpus(most)} GPUs" if size < most else ""
-            return Verdict("ok", "finished", f"Starts now{part}", text)
+            return StartVerdict("ok", "finished", f"Starts now{part}", text)
         if decision.reason == "awaits_victims":
             head = "Starts once others have left" if answer.leaving else "Starts as GPUs come free"
-            return Verdict("info", "clock", head, text, decision.until, self._likely(answer))
+            return StartVerdict("info", "clock", head, text, decision.until, self._likely(answer))
         place = f", place {decision.position} in its queue" if decision.position else ""
         head = f"Waits{place}: {reason_inside(decision.reason)}"
-        return Verdict("warn", "clock", head, text, decision.until, self._likely(answer))
+        return StartVerdict("warn", "clock", head, text, decision.until, self._likely(answer))
 
     def _text(self, answer: Answer) -> str:
         return tell(self.draft.said(answer.decision), self.reader).sentence

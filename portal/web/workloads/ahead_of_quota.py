@@ -16,7 +16,7 @@ LEAST_PACE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AheadOfQuota:
     """``text`` is ahead or behind by how much, ``why`` the sentence after it."""
 
     text: str
@@ -24,29 +24,29 @@ class Standing:
     is_behind: bool = False
 
 
-def standing_of(work: Workload, now: datetime) -> Standing | None:
+def standing_of(work: Workload, now: datetime) -> AheadOfQuota | None:
     """None where it is not known: before the first cycle, and of work that nobody played along."""
     lead = standing(work, now)
     if lead is None:
         return _not_begun(work)
     if abs(lead) < EVEN_S:
-        return Standing(
+        return AheadOfQuota(
             "As on its own quota", "It started when its queue's quota alone would have let it."
         )
     if lead > 0:
-        return Standing(f"{duration(lead)} ahead of its own quota", _ahead(work))
-    return Standing(f"{duration(-lead)} behind its own quota", _behind(work), is_behind=True)
+        return AheadOfQuota(f"{duration(lead)} ahead of its own quota", _ahead(work))
+    return AheadOfQuota(f"{duration(-lead)} behind its own quota", _behind(work), is_behind=True)
 
 
-def _not_begun(work: Workload) -> Standing | None:
+def _not_begun(work: Workload) -> AheadOfQuota | None:
     if not is_waiting_alone(work):
         return None
     if work.state == State.RUNNING:
-        return Standing(
+        return AheadOfQuota(
             "Ahead of its own quota",
             "With nothing but its queue's nominal quota it would still wait.",
         )
-    return Standing(
+    return AheadOfQuota(
         "Not behind", "With nothing but its queue's nominal quota it would wait as well."
     )
 

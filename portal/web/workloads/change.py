@@ -19,7 +19,7 @@ from portal.display.format import gpus, zone
 from portal.plans.asking import starts_of
 from portal.teams import changing
 from portal.teams.access import may_operate_workload
-from portal.teams.changing import Comparison, Outlook
+from portal.teams.changing import ChangeOutlook, Comparison
 from portal.teams.submission import SubmissionError, priority_classes_to_give
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
@@ -30,7 +30,7 @@ from portal.web.workloads.forms import MAX_PODS
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.starts.tell import NO_WORD, PredictedStart
-from scheduling.services.workloads.change import Change
+from scheduling.services.workloads.change import WorkloadChange
 from scheduling.services.workloads.turns import turn_of
 
 NAMES = {"before": "As it is", "after": "Changed"}
@@ -83,7 +83,7 @@ class ChangeForm(forms.Form):
         return [self[name] for name in self.fields if name.startswith("class_")]
 
     @property
-    def change(self) -> Change:
+    def change(self) -> WorkloadChange:
         """Only what differs from what stands there: the rest is as whoever else edits it leaves it."""
         said: dict[str, Any] = {}
         data, now = self.cleaned_data, values_of(self.work, self.zone)
@@ -106,7 +106,7 @@ class ChangeForm(forms.Form):
             said["after"] = tuple(filter(None, (one.strip() for one in data["after"].split(","))))
         if "at_once" in data and (data["at_once"] or 0) != (now["at_once"] or 0):
             said["at_once"] = data["at_once"] or 0
-        return Change(**said)
+        return WorkloadChange(**said)
 
     def _classes(self, now: dict[str, Any]) -> tuple[str, ...]:
         """In their new order; empty where it is the old one."""
@@ -179,7 +179,7 @@ class OutlookRow:
 
     name: str
     size: str
-    one: Outlook
+    one: ChangeOutlook
     likely: PredictedStart
 
 

@@ -142,6 +142,16 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
     cost = cost_of(work, now, Prices.of(classes.values())) if reads_cost else None
     start = said_of(work) if work.is_waiting else None
     counted_in = _unit(work, classes)
+    entries = history.entries(
+        work,
+        transitions,
+        evictions,
+        decisions,
+        reader,
+        now=now,
+        told_starts=list(work.told_starts.all()),
+        edits=list(work.edits.all()),
+    )
     return {
         "cluster": cluster,
         "work": work,
@@ -156,16 +166,8 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "start": start,
         "line": _line(user, work, now, start, counted_in),
         "unit": counted_in,
-        "entries": history.entries(
-            work,
-            transitions,
-            evictions,
-            decisions,
-            reader,
-            now=now,
-            told_starts=list(work.told_starts.all()),
-            edits=list(work.edits.all()),
-        ),
+        "entries": entries,
+        "history": history.folded(entries),
         "decision": decisions[-1] if decisions else None,
         "classes": [classes[name] for name in work.gpu_classes if name in classes],
         "entitlement": _entitlement(work, home, reader),

@@ -20,7 +20,7 @@ from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, WorkloadT
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.knobs import levels_of
 from scheduling.services.workloads import shapes
-from scheduling.services.workloads.manifest import Kind, build_job_manifest
+from scheduling.services.workloads.manifest import FormKind, build_job_manifest
 
 MAX_PODS = 100_000
 Json = dict[str, Any]
@@ -59,9 +59,9 @@ class SubmitForm(ArrayFields):
     kind = forms.ChoiceField(
         required=False,
         choices=[
-            (Kind.TRAINING.value, "Training"),
-            (Kind.INTERACTIVE.value, "Interactive session"),
-            (Kind.SERVICE.value, "Service"),
+            (FormKind.TRAINING.value, "Training"),
+            (FormKind.INTERACTIVE.value, "Interactive session"),
+            (FormKind.SERVICE.value, "Service"),
         ],
     )
 
@@ -228,7 +228,7 @@ class SubmitForm(ArrayFields):
     def _priority_class(self, data: Mapping[str, Any]) -> str:
         """What a workload is says its priority class: a session takes one of sessions, where there is any."""
         chosen = str(data["priority_class"] or "")
-        is_session = data["kind"] == Kind.INTERACTIVE and self.of_sessions
+        is_session = data["kind"] == FormKind.INTERACTIVE and self.of_sessions
         return self.of_sessions[0] if is_session and chosen not in self.of_sessions else chosen
 
     def _gpu_classes(self, data: Mapping[str, Any], *, quietly: bool = False) -> list[GpuClass]:
@@ -278,7 +278,7 @@ class SubmitForm(ArrayFields):
                 "segment_size": str(data["segment_size"] or ""),
                 "segment_required": data["segment_level"] or "",
             },
-            kind=Kind(data["kind"] or Kind.TRAINING),
+            kind=FormKind(data["kind"] or FormKind.TRAINING),
         )
 
     def add_fault(self, fault: ServiceError) -> None:

@@ -19,7 +19,7 @@ from portal.teams.reading import reader_of
 from portal.web.frame.requests import PersonRequest, act_view, attached
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads import manifest as texts
-from portal.web.workloads.ahead import Outlook, outlook
+from portal.web.workloads.ahead import StartOutlook, outlook
 from portal.web.workloads.copies import Copy, clone_of, last_of
 from portal.web.workloads.detail import remember
 from portal.web.workloads.forms import Leaves, PasteForm, SubmitForm, first_values, leaves_of
@@ -264,7 +264,7 @@ def _so_far(form: AnyForm) -> tuple[list[tuple[str, str]], list[str]]:
     return [fault for fault in _faults(form) if fault[0] not in empty], empty
 
 
-def _outlook(request: PersonRequest, cluster: Cluster, form: AnyForm) -> Outlook | None:
+def _outlook(request: PersonRequest, cluster: Cluster, form: AnyForm) -> StartOutlook | None:
     """What would happen to what is typed so far; None while there is nothing to judge."""
     draft = form.draft()
     try:

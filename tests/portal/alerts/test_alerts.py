@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from scheduling.models import (
     IdleSpell,
     Outcome,
     State,
+    UsageSample,
     Workload,
 )
 from scheduling.services.errors import ServiceError
@@ -170,11 +172,10 @@ def test_oversubscription_names_the_class_of_which_most_is_guaranteed(small: Sma
     watched = rule(small, Figure.OVERSUBSCRIBED, over=0)
     small.sample(small.root, small.h100, ready=14)
     small.sample(small.research, small.h100, nominal=16)
+    Watch.objects.create(cluster=small.cluster, at=END - HOUR)
     look(small)
-    watched.refresh_from_db()
 
-    assert words.oversubscribed(watched) == small.h100.name
-    told = words.headline(watched, Firing(rule=watched, peak=2.0), is_over=False)
+    told = words.headline(watched, Firing.objects.get(), is_over=False)
     assert told == f"Oversubscription of {small.h100.name}: 2 GPUs."
 
 
@@ -288,6 +289,81 @@ def test_next_firing_begins_no_sooner_than_the_last_ended(small: Small, watched:
     assert Firing.objects.get(until=None).since == ended
 
 
+def starving(small: Small, allocated: float) -> None:
+    for hours_ago in (5, 4, 3, 2, 1):
+        small.sample(
+            small.vision, small.h100, hours_ago=hours_ago, allocated=allocated, fair_share=8,
+            pending=4,
+        )  # fmt: skip
+
+
+def test_starvation_names_queue_and_class_on_the_page_in_the_notice_and_once_it_is_over(
+    small: Small,
+) -> None:
+    Watch.objects.create(cluster=small.cluster, at=END - HOUR)
+    rule(small, Figure.STARVATION, over=2 * H, tell=Tell.LEADS)
+    starving(small, 2)
+    look(small)
+
+    assert Notice.objects.get().title == "Starvation of vision, h100: 5 h."
+    (row,) = page.rows(small.operator, small.cluster)
+    assert (row.queue, row.gpu_class) == (small.vision, "h100")
+    text = client_of(small.operator).get(reverse("web:alerts", args=["fra1"])).content.decode()
+    assert "vision, " in text
+    UsageSample.objects.update(pending_gpus=0)
+    look(small)
+
+    assert Notice.objects.first().title.startswith("Starvation of vision, h100 is over")
+
+
+def test_time_near_the_bound_is_kept_and_framed_on_the_strip(small: Small, watched: Rule) -> None:
+    work = waiting(small, 3.5)
+    look(small)
+    (row,) = page.rows(small.operator, small.cluster)
+    assert (row.verdict, row.fired) == ("near", 0)
+    assert row.since == END - HOUR * 0.3
+    (mark,) = row.nears
+    assert mark.x + mark.width == pytest.approx(100, abs=0.02)
+
+    Workload.objects.filter(pk=work.pk).update(state=State.RUNNING, first_started_at=END)
+    look(small)
+
+    watched.refresh_from_db()
+    assert watched.near == [[(END - HOUR * 0.3).timestamp(), END.timestamp()]]
+    (row,) = page.rows(small.operator, small.cluster)
+    assert (row.verdict, len(row.nears), row.since) == ("quiet", 1, None)
+
+
+def test_time_near_a_bound_that_was_edited_is_forgotten(small: Small, watched: Rule) -> None:
+    waiting(small, 3.5)
+    look(small)
+    wish = Wish(Figure.LONGEST_WAIT, 9 * H)
+    assert save(by=small.operator, cluster=small.cluster, wish=wish, rule=watched).near is None
+
+
+def test_what_fires_beside_a_mirror_in_touch_again_says_the_age_that_it_fires_for(
+    small: Small,
+) -> None:
+    Watch.objects.create(cluster=small.cluster, at=END - HOUR)
+    rule(small, Figure.MIRROR_STALE, over=30)
+    lagged = Cycle.objects.create(cluster=small.cluster, number=1, at=END, lag_s=40)
+    look(small)
+    Cycle.objects.filter(pk=lagged.pk).update(lag_s=0)
+
+    (row,) = page.rows(small.operator, small.cluster)
+    assert (row.verdict, row.value) == ("firing", "40 s")
+    look(small)
+    (row,) = page.rows(small.operator, small.cluster)
+    assert (row.verdict, row.value) == ("quiet", "0 s")
+
+
+def test_mondays_stand_above_the_strip(small: Small) -> None:
+    now = datetime(2026, 11, 19, 12, tzinfo=UTC)
+    assert page.dates(now, ZoneInfo("UTC")) == [
+        (pytest.approx(100 * 3.5 / 14), "Mon 9"), (pytest.approx(100 * 10.5 / 14), "Mon 16"),
+    ]  # fmt: skip
+
+
 def test_rule_waits_for_as_long_as_it_says(small: Small, watched: Rule) -> None:
     Rule.objects.update(for_s=1800)
     work = waiting(small, 4.25)
@@ -389,6 +465,7 @@ def test_page_says_what_fires_and_of_whom(small: Small, watched: Rule) -> None:
     assert "1 of 1 rule fires: Longest wait." in page
     assert work.name in page
     assert "5 h" in page
+    assert "figures of <time" in page
 
 
 def test_page_shows_what_the_last_look_found_and_works_out_nothing(

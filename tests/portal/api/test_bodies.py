@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django import forms
+from django.core.validators import RegexValidator
 from rest_framework import serializers
 
 from portal.api.bodies import body_of, field_of
@@ -14,8 +15,9 @@ from portal.boundary.reading import one_line
 
 class Sample(forms.Form):
     name = forms.CharField(
-        max_length=5, validators=[one_line], error_messages={"required": "Name it."}
-    )
+        max_length=5, validators=[one_line, RegexValidator("^[a-z\\n]*$")],
+        error_messages={"required": "Name it."},
+    )  # fmt: skip
     mail = forms.EmailField(required=False)
     count = forms.IntegerField(min_value=1, max_value=9, initial=3, required=False)
     rate = forms.DecimalField(min_value=0, max_digits=5, decimal_places=2, required=False)
@@ -42,6 +44,7 @@ def test_what_is_left_out_is_what_the_form_left_empty() -> None:
     [
         ({"name": "longer"}, "name"),
         ({"name": "a\nb"}, "name"),
+        ({"name": "A"}, "name"),
         ({"mail": "nobody"}, "mail"),
         ({"count": 0}, "count"),
         ({"count": 10}, "count"),

@@ -34,7 +34,7 @@ def test_preview_tells_who_has_it_what_changes_and_which_work_it_stops(cluster, 
     (holder,) = [one for one in told["people"] if one["user"] == "researcher"]
     assert "pretraining" in " ".join(holder["teams"])
     (line,) = [line for line in told["lines"] if line["name"] == "Run-time limit"]
-    assert (line["after"], line["loses"]) == ("60 s", True)
+    assert (line["after"], line["loses"]) == ("1 min", True)
     assert "too-long" in {hit["name"] for hit in told["waiting"]}
 
 

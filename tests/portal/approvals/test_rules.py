@@ -178,18 +178,35 @@ def test_headline_tells_now_apart_from_after_the_grace(moves, told):
 
 
 def test_preview_adds_up_what_the_parent_was_given(cluster, people, wish):
-    from portal.approvals.previews import of_wish, seen_by
+    from portal.approvals.previews import seen_by
+    from portal.approvals.wish_plans import of_wish
 
     told = of_wish(wish(), NOW)
     seen = seen_by(people.approver, cluster, told, about="alignment", gpu_class="h100-80gb")
-    added = {one.parent: (one.before, one.after, one.given, one.is_refused) for one in seen.sums}
+    rows = [row.nominal for row in seen.sums]
+    added = {one.parent: (one.before, one.after, one.given, one.is_refused) for one in rows}
     assert added["language"] == (36, 44, 44, False)
     told = of_wish(wish(giver=""), NOW)
     seen = seen_by(people.approver, cluster, told, about="alignment", gpu_class="h100-80gb")
-    (only,) = seen.sums
+    (only,) = (row.nominal for row in seen.sums)
     assert (only.parent, only.after, only.given, only.over, only.is_refused) == (
         "language", 44, 36, 8, True,
     )  # fmt: skip
+
+
+def test_sum_of_a_preview_is_of_the_shares_above_it(cluster, people, wish):
+    from portal.approvals.previews import seen_by
+    from portal.approvals.wish_plans import of_wish
+
+    seen = seen_by(
+        people.approver, cluster, of_wish(wish(), NOW), about="alignment", gpu_class="h100-80gb"
+    )
+    for row in seen.sums:
+        parts = [one for one in seen.shares if one.queue.parent.name == row.nominal.parent]
+        assert row.fair_share == pytest.approx(
+            (sum(one.before for one in parts), sum(one.after for one in parts))
+        )
+        assert row.allocated == pytest.approx(sum(one.allocated for one in parts))
 
 
 def test_preview_names_no_work_and_no_queue_out_of_sight(cluster, people, wish):

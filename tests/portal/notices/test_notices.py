@@ -40,6 +40,22 @@ def test_each_step_is_told_to_whom_it_concerns(cluster, people, wish):
     assert told("p.rossi") == []
 
 
+def test_what_failed_needs_its_owner_before_what_is_only_new(people):
+    cluster = people.asker.memberships.first().team.queue.cluster
+    for kind in (Kind.FAILED, Kind.STARTED, Kind.DECIDED):
+        Notice.objects.create(
+            user=people.asker, cluster=cluster, kind=kind, about=str(kind), source=str(kind),
+            title=f"It {kind}.", at=NOW, due_at=timezone.now(),
+        )  # fmt: skip
+    assert inbox.counts(people.asker) == {"total": 3, "new": 3, "needs": 1}
+    assert inbox.in_order(inbox.visible(people.asker))[0].kind == Kind.FAILED
+    client = Client()
+    client.force_login(people.asker)
+    assert "3 are new, 1 needs you.</b> It failed." in client.get("/notices/").content.decode()
+    only = client.get("/notices/?show=needs").content.decode()
+    assert ("It failed." in only, "It started." in only) == (True, False)
+
+
 def test_turn_that_somebody_else_took_is_no_news_any_more(cluster, people, wish):
     made = doors.submit_new(by=people.asker, wish=wish(gpus=2))
     told("lead")
@@ -251,6 +267,19 @@ def test_bell_counts_what_is_new_until_it_is_read(cluster, people, wish):
     client.post(reverse("web:notices_read"))
     assert "bell-count" not in page(people.lead)
     assert "it is your turn" in page(people.lead)
+
+
+def test_notice_that_needs_the_reader_stands_on_the_first_page_however_old(cluster, people):
+    def notice(i: int, **fields) -> Notice:
+        at = timezone.now() - timedelta(minutes=i)
+        named = {"at": at, "due_at": at, "source": f"test {i}", "about": f"thing {i}", "title": "t"}
+        return Notice(user=people.lead, cluster=cluster, **named | {"kind": Kind.STARTED} | fields)
+
+    Notice.objects.bulk_create(map(notice, range(60)))
+    notice(99, kind=Kind.NEEDS_ME).save()
+    first = page(people.lead)
+    assert first.index("thing 99<") < first.index("thing 0<")
+    assert "1–50 of 61" in first
 
 
 def test_one_thing_is_marked_read_and_the_rest_stays_new(cluster, people, wish):

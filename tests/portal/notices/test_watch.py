@@ -9,7 +9,7 @@ from portal.accounts.models import User
 from portal.notices import watch
 from portal.notices.models import Kind, Notice, Preference, When
 from scheduling.models import ForecastOutcome, Quota, StartForecast, ToldStart, Transition, WorkDay
-from scheduling.models.foresight import Cause, Change
+from scheduling.models.foresight import ForecastChange, LateCause
 from tests.factories import NOW, make_workload
 from tests.portal.approvals.conftest import queue_of
 from workshop.demo.organisation import H100
@@ -108,8 +108,11 @@ def told_start(work, in_=None, *, at=NOW, **more):
 def lost(cluster, in_=None, *, at=NOW, **fields):
     """Work that was told to start in an hour, and is told otherwise at ``at``."""
     work = waiting(cluster, **fields)
-    told_start(work, HOUR, at=at - HOUR, change=Change.FIRST)
-    more = {"change": Change.LATER if in_ else Change.LOST, "cause": Cause.MORE_ARRIVED}
+    told_start(work, HOUR, at=at - HOUR, change=ForecastChange.FIRST)
+    more = {
+        "change": ForecastChange.LATER if in_ else ForecastChange.LOST,
+        "cause": LateCause.MORE_ARRIVED,
+    }
     return told_start(work, in_, at=at, breaks=True, note="3 came that go before it.", **more)
 
 
@@ -168,8 +171,10 @@ def test_time_of_a_reservation_that_is_lost_is_told_as_that_by_which_it_was_to_s
     cluster, people, in_, title, words
 ):
     work = waiting(cluster)
-    ToldStart.objects.create(workload=work, at=NOW - HOUR, p90_at=NOW + HOUR, change=Change.FIRST)
-    change = Change.LATER if in_ else Change.LOST
+    ToldStart.objects.create(
+        workload=work, at=NOW - HOUR, p90_at=NOW + HOUR, change=ForecastChange.FIRST
+    )
+    change = ForecastChange.LATER if in_ else ForecastChange.LOST
     by = {"p90_at": NOW + in_} if in_ else {}
     ToldStart.objects.create(workload=work, at=NOW, change=change, breaks=True, note="So.", **by)
     watch.look(cluster)
@@ -183,7 +188,7 @@ def test_lost_start_without_figures_names_its_cause(cluster, people):
     row = lost(cluster, 5 * HOUR)
     ToldStart.objects.filter(pk=row.pk).update(note="")
     watch.look(cluster)
-    assert dict(Notice.objects.get().lines)["Why"] == Cause.MORE_ARRIVED.label
+    assert dict(Notice.objects.get().lines)["Why"] == LateCause.MORE_ARRIVED.label
 
 
 @pytest.mark.parametrize(

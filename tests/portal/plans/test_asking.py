@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from portal.plans import ahead, asking, kinds
+from portal.plans import ahead, asking, kinds, starts
 from portal.plans.models import PlanQuestion
 from scheduling.models import Cluster
 from tests.factories import make_cluster
@@ -195,3 +195,30 @@ def test_what_waits_for_a_decision_is_planned_before_anybody_looks_and_once(
 
     assert (ahead.ask_ahead(), ahead.ask_ahead()) == (1, 0)
     assert len(sent) == 1
+
+
+def test_question_that_takes_no_seconds_comes_between_the_futures_of_a_forecast(
+    cluster, sent, monkeypatch
+):
+    order: list[str] = []
+    forecast = {"person": 0}
+
+    def live(of, question):
+        time_left = starts._Time(of, starts.DRAFT, question)
+        while len(order) < 5 and time_left.goes_on():
+            order.append("future")
+            if len(order) == 2:
+                asking.ask(of, kinds.RUN_TIME, {"work": 1})
+        return {}
+
+    def run_time(of, question):
+        order.append("run time")
+        return {}
+
+    monkeypatch.setattr(asking, "KINDS", {starts.DRAFT: live, kinds.RUN_TIME: run_time})
+    asking.ask(cluster, starts.DRAFT, forecast)
+    asking.answer(sent[0])
+    asking.answer(sent[1])
+
+    assert order == ["future", "future", "run time", "future", "future"]
+    assert not asking.look(cluster, kinds.RUN_TIME, {"work": 1}).is_open

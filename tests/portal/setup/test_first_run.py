@@ -197,6 +197,13 @@ def test_proposal_hangs_what_one_label_calls_the_same_below_one_queue(connected,
     ]
 
 
+def test_proposal_adds_up_what_its_lowest_queues_are_given_of_what_is_ready(connected, admin):
+    page = admin.get("/set-up/queues/")
+    assert [(one.given, one.ready, one.left) for one in page.context["sums"]] == [(6, 8, 2)]
+    assert "3 lowest queues, ready GPUs given" in page.text
+    assert "6 of 8" in page.text
+
+
 def test_proposal_is_kept_with_the_figures_as_typed(connected, admin):
     answer = admin.post("/set-up/queues/", {"keep": "1", "vision:l4": "6", **LOOKED})
     assert answer.status_code == 302, answer.context["faults"]
@@ -417,7 +424,7 @@ def test_file_that_guarantees_more_than_there_is_says_so(connected, admin):
     name = connected.gpu_classes.get().name
     tree = f"queues: [{{name: a, nominal: {{{name}: 300}}}}]"
     page = admin.post("/set-up/queues/", {"file": "1", "tree": tree}, follow=True).text
-    assert "1 queue is there." in page
+    assert "1 queue set." in page
     assert f"Guaranteed are 300 {name}, installed 16" in page
     assert "nominal" in admin.get("/set-up/queues/").text
     assert "300" in admin.get("/set-up/queues/").text

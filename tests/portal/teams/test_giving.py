@@ -58,6 +58,13 @@ def test_persona_that_allows_more_says_what(teams, lead):
     assert over.sentence == "It allows 32 GPUs a workload, against 16 GPUs a workload of its giver."
 
 
+def test_longer_run_time_is_said_in_days_as_elsewhere(teams, lead):
+    more = Persona.objects.get(name="researcher")
+    more.max_run_time_s = 30 * 86400
+    [said] = [over.sentence for over in [excess(lead, more, teams["vision"])] if over]
+    assert said == "It allows 30 d of run time, against 1 d of run time of its giver."
+
+
 def test_lead_who_submits_nowhere_hands_out_nothing_that_submits(teams):
     lead = join(teams["research"], "pure", "team lead")
     assert names(givable(lead, teams["vision"])) == {"team lead"}

@@ -85,6 +85,17 @@ def test_each_change_says_whether_it_takes_or_gives(researcher, edits, name, los
     assert [line.loses for line in shown(researcher, **edits).lines if line.name == name] == [loses]
 
 
+def test_run_time_limit_reads_as_on_the_other_pages(researcher):
+    Persona.objects.filter(pk=researcher.pk).update(max_run_time_s=7 * 86400)
+    researcher.refresh_from_db()
+    [line] = [
+        one
+        for one in shown(researcher, max_run_time_s=36 * 3600).lines
+        if one.name == "Run-time limit"
+    ]
+    assert (line.before, line.after) == ("7 d", "1 d 12 h")
+
+
 def test_work_that_waits_and_would_not_be_admitted_is_named_with_why(cluster, researcher):
     large = work(cluster, name="large", gpus=8 * MILLI)
     work(cluster, name="small", gpus=1 * MILLI)

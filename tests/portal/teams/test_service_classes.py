@@ -5,6 +5,7 @@ import pytest
 from portal.accounts.models import Persona, User
 from portal.teams.service import service_classes
 from scheduling.models import MILLI, PriorityClass
+from scheduling.services.tables.row_cache import RowCache
 from tests.factories import example_cluster, make_cluster
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +17,7 @@ def cluster(db):
 
 
 def of(cluster, user="researcher", path="research/language/pretraining"):
-    return service_classes(cluster).of(user, path)
+    return service_classes(cluster, RowCache()).of(user, path)
 
 
 def test_member_has_what_the_persona_gives(cluster):
@@ -49,5 +50,5 @@ def test_persona_that_names_classes_of_another_cluster_alone_gives_none_here(clu
 
 
 def test_queue_below_that_of_a_team_is_bound_and_a_cluster_without_teams_is_not(cluster):
-    assert service_classes(cluster).binds("research/language/pretraining")
-    assert not service_classes(make_cluster("ber1")).binds("research")
+    assert service_classes(cluster, RowCache()).binds("research/language/pretraining")
+    assert not service_classes(make_cluster("ber1"), RowCache()).binds("research")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,13 +12,16 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from portal.accounts.models import User
 from portal.teams.models import Membership
-from scheduling.models import Cluster, Node, Queue
+from scheduling.models import Cluster, Eviction, Node, Queue
+from tests.factories import NOW, make_member, make_user, make_workload
 
 pytestmark = pytest.mark.django_db
 PATH = "/c/fra1/"
+LONG = timedelta(days=9)
 OF_THE_PERSON = 8
-"""Session, person, rights, cluster, last cycle and whether they may submit."""
+"""Session, person, rights, cluster, last cycle, notices and what is theirs by name."""
 
 As = Callable[[str], Client]
 
@@ -25,6 +29,15 @@ As = Callable[[str], Client]
 @pytest.fixture(autouse=True)
 def kept(settings: Any) -> None:
     settings.WEIR_REMEMBERED_S = 60.0
+
+
+def alike(queue: Queue, count: int) -> list[User]:
+    """People of one persona in the team of ``queue``."""
+    first, *others = [make_member(queue), *(make_user() for _ in range(count - 1))]
+    of = Membership.objects.get(user=first)
+    for user in others:
+        Membership.objects.create(user=user, team=of.team, persona=of.persona)
+    return [first, *others]
 
 
 def queues_on(client: Client) -> set[str]:
@@ -76,3 +89,35 @@ def test_rights_that_end_end_at_once(cluster: Cluster, as_user: As) -> None:
     Membership.objects.filter(user__username="p.rossi").delete()
 
     assert client.get(PATH).status_code == 404
+
+
+def test_what_is_the_same_for_two_people_is_read_once(cluster: Cluster, as_user: As) -> None:
+    queue = Queue.objects.get(name="pretraining")
+    first, second = alike(queue, 2)
+    make_workload(queue, user=second.username)
+    assert queries_of(as_user(first.username)) > OF_THE_PERSON
+
+    assert queries_of(as_user(second.username)) <= OF_THE_PERSON
+
+
+@pytest.mark.parametrize("own", ["waits", "was evicted", "was evicted where it is no more"])
+def test_what_one_sees_as_theirs_alone_is_not_shown_to_their_like(
+    cluster: Cluster, as_user: As, own: str
+) -> None:
+    queue, elsewhere = Queue.objects.get(name="pretraining"), Queue.objects.get(name="vision")
+    people = alike(queue, 3)
+    for person in people[:2]:
+        at = queue if own == "was evicted where it is no more" else elsewhere
+        work = make_workload(
+            at, user=person.username, name=f"of-{person.username}", submitted_at=NOW - LONG,
+            state="pending" if own == "waits" else "running",
+        )  # fmt: skip
+        if own != "waits":
+            Eviction.objects.create(
+                workload=work, at=NOW, rule="reclaim", queue=elsewhere, gpus=1000
+            )
+
+    for person in people:
+        html = as_user(person.username).get(PATH).content.decode()
+        shown = {one.username for one in people if f"of-{one.username}" in html}
+        assert shown == ({person.username} & {one.username for one in people[:2]})

@@ -1,7 +1,10 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pytest
+from django.template import Context, Template
+from django.utils.html import strip_tags
 
 from portal.display import format as show
 
@@ -107,6 +110,12 @@ def test_time_is_as_short_as_it_stays_clear(hours, text):
     assert show.when(NOW + timedelta(hours=hours), NOW, "Europe/Berlin") == text
 
 
+@pytest.mark.parametrize(("begins", "text"), [(-47, "12:42"), (-24, "Tue 12:42")])
+def test_end_of_a_span_says_no_day_twice(begins, text):
+    begin, end = NOW + timedelta(hours=begins), NOW + timedelta(hours=-46)
+    assert show.when(end, NOW, "Europe/Berlin", after=begin) == text
+
+
 @pytest.mark.parametrize(
     ("reason", "text"),
     [
@@ -167,3 +176,22 @@ def test_sixth_class_and_all_after_it_share_the_pattern():
 def test_period_is_told_in_whole_days_where_it_is_of_such(start, end, said):
     begin, stop = (datetime.fromisoformat(at).replace(tzinfo=UTC) for at in (start, end))
     assert show.period(begin, stop, "Europe/Berlin") == said
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"), [(1500, 4200, "0:25 – 1:10"), (1500, 1510, "0:25"), (0, 0, "0:00")]
+)
+def test_band_of_waits_that_ends_as_it_begins_is_one_wait(low, high, text):
+    assert show.hmin_band(low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(7200, "10:42 to 12:42"), (20, "10:42"), (86400 - 7200 * 5, "10:42 to Fri 00:42")],
+)
+def test_band_of_one_minute_is_one_time(seconds, text):
+    shell = SimpleNamespace(now=NOW, zone="Europe/Berlin")
+    drawn = Template("{% load weir %}{% band begin end 'to' %}").render(
+        Context({"shell": shell, "begin": NOW, "end": NOW + timedelta(seconds=seconds)})
+    )
+    assert strip_tags(drawn) == text

@@ -210,6 +210,22 @@ def test_cost_of_a_slice_is_the_price_of_a_slice(cluster, as_user):
     assert float(month.cost) == pytest.approx(70 * 0.20, abs=0.1)
 
 
+def test_month_says_what_was_really_used_as_the_report_does(cluster, as_user):
+    work = Workload.objects.filter(user="m.okafor", state=State.RUNNING).first()
+    Transition.objects.create(
+        workload=work, at=NOW - timedelta(hours=4), to_state=State.RUNNING, gpus=8000
+    )
+    client = as_user("m.okafor")
+    assert "nobody measured it" in client.get(f"{HOME}?part=month").content.decode()
+    work.gpu_use.create(
+        gpu_class=work.gpu_class, start=NOW - timedelta(hours=3), gpu_s=8000, active_gpu_s=6000
+    )
+    page = client.get(f"{HOME}?part=month")
+    report = client.get(f"/c/fra1/reports/use?format=json&{page.context['month'].query}").json()
+    assert page.context["month"].used_share == pytest.approx(0.75)
+    assert report["used_gpu_hours"] / report["measured_gpu_hours"] == pytest.approx(0.75, abs=0.001)
+
+
 def test_months_figures_are_those_of_the_report_they_link_to(cluster, as_user):
     work = Workload.objects.filter(user="m.okafor", state=State.RUNNING).first()
     Transition.objects.create(

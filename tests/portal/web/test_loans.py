@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.utils.html import strip_tags
 
 from portal.approvals.loans import previews
+from portal.approvals.loans.states import LoanState
 from portal.approvals.models import LoanOffer, QuotaLoan
 from portal.plans import asking
+from portal.web.frame.pages import PAGE
 from scheduling.models import MILLI, Share, UsageSample
 from scheduling.models.ledger import Resolution
 from tests.factories import example_cluster, make_user
@@ -55,6 +58,79 @@ def test_lender_sees_what_it_does_before_consenting(loan, as_user):
     assert "If you consent" in told
     assert "planned at" in told
     assert f"Fair share now of {H100}" in told
+
+
+def test_lender_sees_each_side_now_and_with_the_loan(loan, as_user):
+    for queue, figures in ((loan.lender, (16, 8)), (loan.borrower, (12, 12))):
+        nominal, held = (one * MILLI for one in figures)
+        Share.objects.update_or_create(
+            queue=queue, gpu_class=loan.gpu_class,
+            defaults={"nominal": nominal, "allocated": held, "demand": held, "fair_share": held},
+        )  # fmt: skip
+    told = text(as_user("lead").get(f"{URL}{loan.pk}/"))
+    sides = told.partition('id="consent"')[2].partition("</table>")[0]
+
+    assert sides.count("with the loan</span>") == 2
+    assert "vision with the loan: 8 allocated" in sides
+    assert "nominal 16 with 4 lent by loans" in sides
+    assert "nominal 12 with 4 borrowed by loans" in sides
+    assert [part[:2] for part in sides.split('data-label="Guaranteed"><b>')[1:]] == [
+        "16",
+        "12",
+        "12",
+        "16",
+    ]
+
+
+def test_shares_of_both_moments_are_of_one_plan(loan, as_user, monkeypatch):
+    shares = [
+        {"queue": name, "gpu_class": H100, "fair_share": pair, "potential": pair, "allocated": 0}
+        for name, pair in (("vision", (9, 8)), ("alignment", (13, 16)))
+    ]
+    answer = {"at": "2026-11-27T10:00:00+00:00", "took_s": 0.1, "shares": shares, "lesser": [],
+              "changes": [], "lines": []}  # fmt: skip
+    monkeypatch.setattr(previews, "planned", lambda loan, gpus: answer)
+    for queue, fair in ((loan.lender, 11), (loan.borrower, 20)):
+        Share.objects.update_or_create(
+            queue=queue, gpu_class=loan.gpu_class, defaults={"fair_share": fair * MILLI}
+        )
+    told = text(as_user("lead").get(f"{URL}{loan.pk}/"))
+    parts = told.partition('id="consent"')[2].split('data-label="Fair share">')[1:]
+    assert [part.partition("<")[0] for part in parts][:4] == ["9", "8", "13", "16"]
+
+
+def test_list_opens_what_waits_for_the_reader_where_it_is_decided(loan, as_user):
+    told = text(as_user("lead").get(URL))
+    assert f'hx-get="{URL}{loan.pk}/" hx-trigger="load" hx-select="#consent"' in told
+    assert told.count("button-primary") == 1
+
+
+def test_lender_recalls_in_the_row_of_the_loan(loan, as_user):
+    lead = as_user("lead")
+    lead.post(f"{URL}{loan.pk}/consent/")
+    assert f'hx-select="#recall" hx-target="#recall-{loan.pk}"' in text(lead.get(URL))
+    assert 'id="recall"' in text(lead.get(f"{URL}{loan.pk}/"))
+
+
+def test_division_of_a_lent_class_closes_in_its_sums(loan, as_user):
+    lead = as_user("lead")
+    lead.post(f"{URL}{loan.pk}/consent/")
+    told = (
+        text(lead.get(URL))
+        .partition(f'aria-label="In the division, {H100}"')[2]
+        .partition("</table>")[0]
+    )
+    rows = [row.partition("</tr>")[0] for row in told.split('<th scope="row"')[1:]]
+    found = {
+        row.partition("</a>")[0].rpartition(">")[2]: [
+            strip_tags(f"<b>{row.partition(mark)[2].partition('</td>')[0]}")
+            for mark in ('data-label="by loans">', 'data-label="guaranteed">')
+        ]
+        for row in rows
+    }
+    assert found["vision"] == ["−4", "12"]
+    assert found["alignment"] == ["+4", "16"]
+    assert found["research"] == ["0", "64"]
 
 
 def test_loan_that_evicts_more_than_it_lends_warns(loan, as_user, monkeypatch):
@@ -158,6 +234,17 @@ def test_late_step_is_told_what_happened(loan, as_user):
     assert "has moved on" in text(answer)
 
 
+def test_ended_loans_are_told_a_page_at_a_time(loan, as_user):
+    columns = [field.attname for field in loan._meta.concrete_fields if not field.primary_key]
+    fields = {name: getattr(loan, name) for name in columns} | {"state": LoanState.ENDED}
+    QuotaLoan.objects.bulk_create(QuotaLoan(**fields) for _ in range(PAGE + 1))
+    client = as_user("admin")
+    first, last = client.get(URL), client.get(f"{URL}?page=2")
+    assert [len(answer.context["page"].over) for answer in (first, last)] == [PAGE, 1]
+    assert 'id="ended" open' in text(last)
+    assert 'id="ended" open' not in text(first)
+
+
 def test_who_leads_nothing_finds_no_page(cluster, as_user):
     make_user("nobody-here")
     for name in ("researcher", "nobody-here"):
@@ -171,6 +258,22 @@ def test_loan_stands_before_its_plan_and_follows_it(loan, as_user, monkeypatch):
     assert "The engine plans it" in told
     assert 'hx-select="#told" hx-swap="outerHTML" hx-select-oob="#lend,#planned"' in told
     assert "evict" not in told.partition("If you consent")[2]
+    assert "Lend (not planned yet)</button>" in told
+
+
+def test_recall_stands_before_its_plan_and_says_so(loan, as_user, monkeypatch):
+    lead = as_user("lead")
+    lead.post(f"{URL}{loan.pk}/consent/")
+    monkeypatch.setattr(asking, "_ask", lambda asked_id: None)
+    told = text(lead.get(f"{URL}{loan.pk}/"))
+    assert "Recall 4 (not planned yet)</button>" in told
+    assert 'hx-select-oob="#recall-it"' in told
+
+
+def test_borrower_of_an_offer_borrows_with_its_button(cluster, as_user):
+    as_user("lead").post(f"{URL}new/", TYPED | {"kind": "lend"})
+    told = text(as_user("lead").get(f"{URL}{QuotaLoan.objects.get().pk}/"))
+    assert "Borrow" in told.partition('id="lend"')[2].partition("</button>")[0]
 
 
 @pytest.mark.parametrize("verbs", [("consent",), ("consent", "give-back")])

@@ -7,12 +7,22 @@ import pytest
 from django.conf import settings
 from django.test import RequestFactory
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from portal.accounts.models import User
 from portal.selectors import overview
 from portal.web.frame.context import Shell
 from portal.web.frame.division import shares_of, tree_of
-from scheduling.models import Cluster, Eviction, Queue, Share, StartForecast, UsageSample, Workload
+from scheduling.models import (
+    Cluster,
+    Eviction,
+    Prediction,
+    Queue,
+    Share,
+    StartForecast,
+    UsageSample,
+    Workload,
+)
 from scheduling.models.ledger import Resolution
 from tests.factories import NOW, make_cluster, make_member, make_workload
 
@@ -72,6 +82,23 @@ def test_longest_wait_of_all_is_told_apart_from_those_that_a_person_may_see(clus
     assert "of work that you may see" in html
 
 
+@pytest.mark.parametrize(
+    ("p50_h", "p90_h", "told"),
+    [(2, 5, "12:42 – 15:42"), (-1, 5, "any moment, by 15:42"), (-2, -1, "later than expected")],
+)
+def test_running_work_of_a_queue_says_when_it_ends(cluster, as_user, p50_h, p90_h, told):
+    run = Workload.objects.get(name="pretraining-run-1")
+    Workload.objects.filter(pk=run.pk).update(started_at=NOW - timedelta(hours=3))
+    hours = {"p10_s": 0, "p50_s": 3600 * (p50_h + 3), "p90_s": 3600 * (p90_h + 3)}
+    Prediction.objects.create(
+        workload=run, at=NOW - timedelta(hours=3), told_at=NOW - timedelta(hours=3), **hours,
+        **{f"told_{name}": seconds for name, seconds in hours.items()},
+    )  # fmt: skip
+    html = as_user("admin").get("/c/fra1/queues/pretraining/").content.decode()
+    running = html.partition('id="running"')[2].partition("</section>")[0]
+    assert told in " ".join(strip_tags(running).split())
+
+
 def test_evictions_of_a_queue_get_the_width_of_the_page_where_it_is_narrow(cluster, as_user):
     html = as_user("admin").get("/c/fra1/queues/vision/").content.decode()
     last = html.rsplit('<div class="columns', 1)[1]
@@ -112,12 +139,13 @@ def many(cluster, count):
 
 @pytest.mark.parametrize(
     ("path", "queries"),
-    [("/c/fra1/", 21), ("/c/fra1/queues/", 13), ("/c/fra1/queues/platform/", 23)],
+    [("/c/fra1/", 19), ("/c/fra1/queues/", 12), ("/c/fra1/queues/platform/", 22)],
 )
 @pytest.mark.parametrize("rows", [1, 3])
 def test_queries_do_not_grow_with_rows(
-    cluster, as_user, django_assert_num_queries, path, queries, rows
+    cluster, as_user, django_assert_num_queries, monkeypatch, path, queries, rows
 ):
+    monkeypatch.setattr(settings, "WEIR_REMEMBERED_S", 60.0)
     many(cluster, rows)
     client = as_user("admin")
     with django_assert_num_queries(queries):
@@ -266,7 +294,7 @@ def test_refresh_of_the_queue_page_reads_no_week_of_rows(
     cluster, as_user, django_assert_num_queries
 ):
     client = as_user("admin")
-    with django_assert_num_queries(16):
+    with django_assert_num_queries(15):
         html = client.get("/c/fra1/queues/vision/", headers={"X-Weir-Live": "1"})
     assert "Last 7 days" not in html.content.decode()
 

@@ -1,11 +1,15 @@
 """The audit log on its page: everything for auditors, a lead's queues for a lead, nothing for others."""
 
+from decimal import Decimal
+
 import pytest
 
 from portal.accounts.models import User
 from portal.audit.models import AuditEntry
 from scheduling.services import events
+from scheduling.services.queues.save import Field, QuotaCell, save_quotas
 from tests.factories import example_cluster, make_member
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 
@@ -23,6 +27,12 @@ def cluster(django_capture_on_commit_callbacks):
         events.announce("persona.changed", actor="admin", subject="researcher")
         events.announce("member.changed", actor="lead", subject="=1+1", refused=True, **place)
     return found
+
+
+def edited(cluster, author):
+    research = cluster.queues.get(name="research")
+    cell = QuotaCell("speech", H100, Field.NOMINAL, Decimal(7))
+    return save_quotas(queue=research, cells=[cell], author=author, reason="Spring corpus is done")
 
 
 def read(client, name, path="/audit/"):
@@ -58,6 +68,9 @@ def test_who_audits_nothing_finds_no_page(cluster, client):
         ("refused=1", 1),
         ("q=vision", 1),
         ("by=page", 0),
+        ("where=research", 1),
+        ("where=research/vision", 1),
+        ("where=research/vis", 0),
         ("days=1&what=quotas", 2),
         ("days=nonsense&what=nonsense&by=nonsense&before=nonsense", 4),
     ],
@@ -85,3 +98,48 @@ def test_auditor_changes_nothing(cluster, client):
     assert client.post("/audit/").status_code == 405
     assert client.post("/api/v1/audit").status_code == 405
     assert AuditEntry.objects.count() == 4
+
+
+def test_edit_of_quotas_leads_to_what_was_expected_what_came_and_its_revert(
+    cluster, client, django_capture_on_commit_callbacks
+):
+    with django_capture_on_commit_callbacks(execute=True):
+        change = edited(cluster, User.objects.get(username="admin"))
+    page = read(client, "admin")
+    base = f"/c/fra1/quotas/{change.queue.name}/changes/{change.pk}/"
+    assert f'href="{base}"' in page.text
+    assert f'href="{base}revert/"' in page.text
+    assert "<dt>Expected</dt><dd>nobody planned it ahead</dd>" in page.text
+    (line,) = (line for _, lines in page.context["days"] for line in lines if line.edit)
+    assert [one.field for one in line.changes] == ["speech, h100-80gb, nominal"]
+
+
+def test_entry_of_an_edit_that_was_planned_reads_what_came_once_it_is_opened(
+    cluster, client, django_capture_on_commit_callbacks
+):
+    with django_capture_on_commit_callbacks(execute=True):
+        change = edited(cluster, User.objects.get(username="admin"))
+    assert 'hx-select="#came"' not in read(client, "admin").text
+    change.expected = {"lines": []}
+    change.save()
+    base = f"/c/fra1/quotas/{change.queue.name}/changes/{change.pk}/"
+    asked = f'hx-get="{base}" hx-trigger="toggle from:closest details once" hx-select="#came"'
+    assert asked in read(client, "admin").text
+
+
+def test_auditor_who_divides_nothing_is_not_led_to_a_revert(
+    cluster, client, django_capture_on_commit_callbacks
+):
+    with django_capture_on_commit_callbacks(execute=True):
+        change = edited(cluster, User.objects.get(username="admin"))
+    make_member(cluster.queues.get(parent=None), name="eye", may_audit=True)
+    page = read(client, "eye")
+    assert f"changes/{change.pk}/" in page.text
+    assert f"changes/{change.pk}/revert/" not in page.text
+
+
+def test_queues_to_choose_are_those_whose_log_is_read(cluster, client):
+    assert "products/search" in read(client, "admin").context["paths"]
+    assert {path.partition("/")[0] for path in read(client, "lead").context["paths"]} == {
+        "research"
+    }

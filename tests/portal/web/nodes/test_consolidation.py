@@ -65,6 +65,17 @@ def test_preview_says_who_moves_what_it_frees_costs_and_starts(cluster, as_user,
     assert "Nothing has been moved" in text
 
 
+def test_plan_beside_the_map_says_what_it_frees_and_is_ordered_on_its_own_page(
+    cluster, as_user, asked
+):
+    work = Workload.objects.filter(state="running", placement__has_key="h100-10").first()
+    asked.answer, _ = moves_of_one(work)
+    planned = shown(as_user, f"{ADDRESS}&beside=1").split('id="planned"')[1]
+    assert "Moving 1 workload makes" in planned
+    assert 'hx-select-oob="#lead"' not in planned
+    assert f'action="{ADDRESS.replace("&", "&amp;")}"' in planned
+
+
 def test_too_few_free_gpus_are_said_with_the_numbers(cluster, as_user, asked):
     asked.answer = ConsolidationEffect("h100-80gb", 2, (), (), (), (), 6000, 16000)
     assert "6 GPUs of h100-80gb are free; 16 would be needed" in shown(as_user)

@@ -60,6 +60,22 @@ def test_filter_leaves_the_sentence_on_all_nodes_as_it_is_and_says_how_many_are_
     assert "Chosen of these: 2 nodes , down." in chosen
 
 
+def test_consolidation_and_fragmentation_stand_beside_the_map_of_who_operates(cluster, as_user):
+    beside = 'aria-label="Consolidation and fragmentation"'
+    page = as_user("admin").get("/c/fra1/nodes/")
+    assert beside in page.content.decode()
+    assert 'hx-get="/c/fra1/consolidation/"' in page.content.decode()
+    rooms = page.context["rooms"]
+    assert (
+        page.context["most_fragmented"]
+        == max(rooms, key=lambda room: room.capacity.fragmented).gpu_class
+    )
+    for room in rooms:
+        held = room.capacity.allocated + room.capacity.foreign + room.capacity.down
+        assert room.unheld + held == room.capacity.installed
+    assert beside not in as_user("p.rossi").get("/c/fra1/nodes/").content.decode()
+
+
 def test_class_that_is_not_there_is_absent(cluster, as_user):
     assert as_user("admin").get("/c/fra1/nodes/?class=nothing").status_code == 404
 

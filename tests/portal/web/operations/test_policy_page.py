@@ -35,7 +35,7 @@ def test_preview_plans_with_the_policy_and_saves_nothing(cluster, as_user):
 
     assert answer.status_code == 200
     assert "planned at" in text(answer)
-    assert "<option selected>spread</option>" in text(answer)
+    assert '<option value="spread" selected>spread</option>' in text(answer)
     assert Cluster.objects.get(name="fra1").placement == "pack"
 
 
@@ -64,6 +64,15 @@ def test_field_that_is_edited_says_what_it_was_and_no_other_does(cluster, as_use
     assert page.count('class="is-edited"') == 1
     assert "was 5400" in page
     assert "edited and not saved" not in text(admin.get(URL))
+
+
+def test_seconds_and_words_of_the_api_stand_as_people_write_them(cluster, as_user):
+    cluster.usage_half_life_s = 604800
+    cluster.save()
+    shown = as_user("admin").get(URL).content.decode()
+    assert "= 7 d" in shown
+    assert '<option value="shortest_predicted">shortest predicted</option>' in shown
+    assert "fair_share:" not in shown
 
 
 def test_value_that_is_wrong_is_named_before_anything_is_planned(cluster, as_user):

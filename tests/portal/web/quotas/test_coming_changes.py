@@ -10,7 +10,7 @@ from portal.accounts.models import User
 from portal.web.quotas.again import repeated
 from scheduling.models import Queue, QuotaChange
 from scheduling.services.queues.coming_changes import coming
-from scheduling.services.queues.save import Fault, Field, QuotaCell, revert_change, save_quotas
+from scheduling.services.queues.save import EditFault, Field, QuotaCell, revert_change, save_quotas
 from tests.factories import NOW
 from tests.portal.web.quotas.test_quotas_page import URL, cluster, lead, name, nominal, post
 
@@ -69,7 +69,7 @@ def test_repetition_that_cannot_be_is_told_at_its_field_and_saves_nothing(lead, 
 def test_repetition_keeps_the_time_of_the_clock_where_summer_time_ends():
     start = datetime(2026, 10, 23, 16, tzinfo=UTC)
     found = repeated("day", "4", (start, start + DAY / 2), BERLIN)
-    assert not isinstance(found, Fault)
+    assert not isinstance(found, EditFault)
     assert [begins.hour for begins, _ in found] == [16, 17, 17]
 
 

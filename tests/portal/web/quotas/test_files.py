@@ -29,6 +29,10 @@ def test_export_has_the_figures_in_force_of_the_subtree_alone(as_user, cluster):
     assert queues["language"]["nominal"]["h100-80gb"] > 0
 
 
+def test_whole_figures_of_an_export_are_written_as_whole_numbers(as_user, cluster):
+    assert ".0\n" not in exported(as_user("lead")).content.decode()
+
+
 def test_file_that_says_what_is_in_force_changes_nothing_and_says_so(as_user, cluster):
     page = filled(as_user("lead"))
     assert page.status_code == 200
@@ -50,7 +54,8 @@ def test_what_differs_stands_in_the_grid_and_is_not_saved(as_user, cluster):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("queues: [", "expected YAML or JSON"),
+        ("queues: [", ": found broken syntax ("),
+        ("queues: [", "), expected YAML or JSON; mend the syntax there."),
         ("queues:\n  - name: elsewhere\n", "has no queue elsewhere right below it"),
         ("queues:\n  - name: language\n    nominal: {h900: 1}\n", "h900"),
     ],

@@ -6,6 +6,9 @@ from datetime import timedelta
 import pytest
 
 from portal.approvals import edits
+from portal.approvals.previews import ReadablePreview
+from portal.plans import asking
+from portal.web.quotas.history import Effect, Outcomes
 from scheduling.models import (
     Eviction,
     Quota,
@@ -18,7 +21,7 @@ from scheduling.models import (
 )
 from scheduling.services.studies import running, what_if
 from scheduling.services.studies.kinds import KINDS
-from tests.factories import example_cluster, make_user, make_workload
+from tests.factories import NOW, example_cluster, make_user, make_workload
 from tests.portal.kubernetes import serving
 from workshop.demo.organisation import H100
 
@@ -209,6 +212,16 @@ def moving(cluster):
     return {kind: make_workload(queue, name=kind) for kind in ("starts", "leaves", "waits")}
 
 
+@pytest.mark.parametrize(
+    ("begins_in", "lines", "came"),
+    [(timedelta(hours=1), [], "not in force yet"), (-timedelta(hours=1), [], "nobody was to move"),
+     (-timedelta(hours=1), [Effect(None)], "not yours to see")],
+)  # fmt: skip
+def test_what_came_of_a_change_says_why_it_counts_nobody(begins_in, lines, came):
+    plan = ReadablePreview(NOW, 0.1, (), (), (), 0.0)
+    assert Outcomes(NOW + begins_in, plan, lines, None, (), NOW).came == came
+
+
 def test_change_says_what_was_expected_and_what_came(as_user, change, moving):
     after = change.effective_from + timedelta(seconds=1)
     change.effective_from -= timedelta(minutes=5)
@@ -219,6 +232,7 @@ def test_change_says_what_was_expected_and_what_came(as_user, change, moving):
 
     told = text(as_user("lead").get(f"{URL}changes/{change.pk}/"))
     assert "expected: 1 workload starts, 1 is evicted and 1 waits longer" in told
+    assert '<b id="came">1 started, 1 evicted, 1 still waits</b>' in told
     assert "started <time" in told
     assert "evicted <time" in told
 
@@ -244,6 +258,13 @@ def test_preview_has_one_short_line_for_each_workload_and_its_sentence_below_a_c
 def test_change_of_queues_that_one_does_not_see_is_absent(as_user, change):
     make_user("outsider")
     assert as_user("outsider").get(f"{URL}changes/{change.pk}/").status_code == 404
+
+
+def test_revert_stands_before_its_plan_and_says_so(as_user, change, monkeypatch):
+    monkeypatch.setattr(asking, "_ask", lambda asked_id: None)
+    page = text(as_user("lead").get(f"{URL}changes/{change.pk}/revert/"))
+    assert "Revert (not planned yet)</button>" in page
+    assert 'hx-select-oob="#revert-it"' in page
 
 
 def test_revert_says_what_it_would_do_and_keeps_it(as_user, change):

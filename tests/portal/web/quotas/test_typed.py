@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from portal.web.quotas.edit_form import figure_text, parse_figure
-from scheduling.services.queues.save import Fault, Field, Values
+from scheduling.services.queues.save import EditFault, Field, Values
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_empty_nominal_is_left_to_the_service_to_refuse():
 def test_what_is_no_figure_is_named(text):
     fault = parse_figure(text, Field.NOMINAL)
 
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, EditFault)
     assert fault.code == "not_a_number"
     assert len(fault.sentence) < 60
 

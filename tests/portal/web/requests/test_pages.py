@@ -13,7 +13,8 @@ from portal.approvals.models import ApprovalRule, QuotaRequest
 from portal.approvals.states import State
 from portal.plans import asking
 from portal.plans.models import PlanQuestion
-from scheduling.models import MILLI, Cluster
+from scheduling.models import MILLI, Cluster, Study, StudyState, UsageSample
+from scheduling.models.ledger import Resolution
 from tests.portal.approvals.conftest import nominal, queue_of
 
 pytestmark = pytest.mark.django_db
@@ -107,6 +108,67 @@ def test_lead_sees_the_plan_and_forwards_and_approver_grants_less(cluster, peopl
     assert nominal(cluster, "alignment") == 16
     made.refresh_from_db()
     assert made.expected["gpus"] == 4
+
+
+def test_who_decides_nothing_reads_what_an_approval_would_do(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish())
+    for who, head in ((people.asker, "If it is approved"), (people.approver, "If you approve")):
+        assert head in client_of(who).get(url("request", made.pk)).content.decode()
+
+
+def test_amount_to_grant_stands_beside_what_is_asked(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish())
+    text = client_of(people.approver).get(url("request", made.pk)).content.decode()
+    assert 'id="id_gpus_helptext">of 8<' in text
+
+
+def test_each_amount_is_lived_again_where_the_approver_wants_it(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish())
+    approver = client_of(people.approver)
+    page = url("request", made.pk)
+    assert "Replay the last week with each" in approver.get(page).content.decode()
+    answer = approver.post(url("request_replay", made.pk))
+    assert answer.headers["Location"] == page
+    assert Study.objects.count() == 3
+    Study.objects.update(state=StudyState.RUNNING, progress=30)
+    assert (
+        "Living the last week again with each amount: 30 %" in approver.get(page).content.decode()
+    )
+
+    for study in Study.objects.all():
+        given = next(one["nominal_gpus"] for one in study.changes if one["queue"] == "alignment")
+        p90 = {"before": 24_000, "after": 24_000 - 600 * (given - 12), "verdict": "shorter"}
+        none = {"before": 0, "after": 0, "verdict": "noise"}
+        study.answer = {"replay": {
+            "queues": [
+                {"queue": "alignment", "jobs": 5, "p50_s": p90, "p90_s": p90},
+                {"queue": "vision", "jobs": 0, "p50_s": none, "p90_s": none},
+            ],
+            "figures": {"evictions": {"before": 41, "after": 44}}, "jobs": 1284, "replays": 20,
+            "begin": "2026-11-12T00:00:00Z", "end": "2026-11-19T00:00:00Z",
+        }}  # fmt: skip
+        study.state = StudyState.DONE
+        study.save()
+    told = " ".join(approver.get(page).content.decode().split()).partition('id="lesser"')[2]
+
+    waits = [
+        [
+            part.partition("</td>")[0]
+            for part in row.partition("</tr>")[0].split('<td class="num">')[4:]
+        ]
+        for row in told.partition("</table>")[0].split("<tr")[2:]
+    ]
+    assert waits == [["6:20", "–"], ["6:00", "–"], ["5:20", "–"]]
+    assert "As it is, alignment 6:40." in told
+    again = told.partition("Last week replayed, wait before → after")[2]
+    assert "6:40 → <b>5:20</b>" in again
+    assert "1,284 workloads: evictions 41 → 44" in again
+
+
+def test_who_only_reads_a_request_has_nothing_lived_again(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish())
+    assert client_of(people.asker).post(url("request_replay", made.pk)).status_code == 404
+    assert not Study.objects.exists()
 
 
 def test_decision_without_reason_gives_the_page_back(cluster, people, wish):
@@ -246,6 +308,7 @@ def test_page_comes_before_its_plan_and_follows_it(cluster, people, wish, monkey
     assert 'hx-trigger="every 1s" hx-select="#plan"' in page
     assert "Nobody starts" not in page
     assert "Approved now" not in page
+    assert "Approve 2 (not planned yet)</button>" in page
 
 
 def test_button_beside_a_plan_that_is_planned_anew_says_so(cluster, people, wish, monkeypatch):
@@ -277,3 +340,54 @@ def test_plan_that_no_worker_takes_is_said_to_wait(cluster, people, wish, monkey
     PlanQuestion.objects.update(asked_at=timezone.now() - timedelta(seconds=15))
 
     assert "No worker has taken it" in client.get(url("request", made.pk)).content.decode()
+
+
+def test_request_that_needs_the_reader_stands_on_the_first_page_however_old(cluster, people):
+    now = cluster.now()
+    common = {
+        "cluster": cluster,
+        "queue": queue_of(cluster, "alignment"),
+        "kind": "access",
+        "created_at": now,
+    }
+    QuotaRequest.objects.create(
+        author=people.asker, state=State.SUBMITTED, since=now - timedelta(days=9), **common
+    )
+    QuotaRequest.objects.bulk_create(
+        QuotaRequest(author=people.lead, state=State.ACTIVE, since=now, **common) for _ in range(60)
+    )
+    first, second = (
+        client_of(people.lead).get(url("requests"), {"page": page}).content.decode()
+        for page in (1, 2)
+    )
+    assert first.index("Need you") < first.index("Scheduled and in force")
+    assert "1–50 of 61" in first
+    assert "51–61 of 61" in second
+
+
+def sample(queue, resolution: Resolution, gpus: float, hours: int, ago: timedelta) -> None:
+    UsageSample.objects.create(
+        queue=queue, gpu_class=queue.cluster.gpu_classes.get(name="h100-80gb"), resolution=resolution,
+        start=queue.cluster.now() - ago, seconds=hours * 3600, allocated_gpus=int(gpus * MILLI),
+    )  # fmt: skip
+
+
+def test_held_of_days_that_nobody_rolled_up_is_known_by_the_hour(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish(gpus=2))
+    vision = queue_of(cluster, "vision")
+    for hours in range(24, 48):
+        sample(vision, Resolution.HOUR, 12, 1, timedelta(hours=hours))
+    sample(vision, Resolution.DAY, 0, 6, timedelta(hours=6))
+
+    text = client_of(people.lead).get(url("request", made.pk)).content.decode()
+
+    assert "held 12 of nominal 16" in text
+
+
+def test_held_of_days_without_a_sample_is_not_known(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish(gpus=2))
+
+    text = client_of(people.lead).get(url("request", made.pk)).content.decode()
+
+    assert "held not known" in text
+    assert "held 0" not in text

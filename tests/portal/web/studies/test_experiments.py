@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from portal.accounts.models import User
+from portal.web.frame.pages import PAGE
 from scheduling.models import Study, StudyState
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.studies import doors
@@ -72,6 +73,18 @@ def test_experiments_of_adaptation_are_listed_apart_from_those_of_people(
     assert [name for name in ("asked-by-a-lead", "asked-by-nobody") if name in text] == listed
     assert ("Weir, " in text) == ("asked-by-nobody" in listed)
     assert "Adaptation 1</a>" in text
+
+
+def test_studies_beyond_a_page_are_on_the_next_one(admin, cluster):
+    for number in range(PAGE + 2):
+        empty_experiment(cluster, f"number-{number:03}")
+    first = admin.get(address("studies")).content.decode()
+    last = admin.get(address("studies"), {"page": 2, "of": "experiments"}).content.decode()
+    assert "number-051" in first
+    assert "number-001" not in first
+    assert "1–50 of 52" in first
+    assert "number-001" in last
+    assert "of=experiments" in last.split('aria-label="Pages"')[1]
 
 
 def test_api_lists_the_kinds_that_are_asked_for(admin, cluster):
@@ -272,7 +285,7 @@ def test_promoted_policy_is_typed_into_the_policy_page_and_not_saved(admin, clus
     answer = admin.post(address("study_promote", made.pk), {"letter": "B", "reason": "waits fall"})
     assert answer.headers["Location"].startswith(f"{address('policy')}?draft=1")
     text = admin.get(answer.headers["Location"]).content.decode()
-    assert "<option selected>shortest_predicted</option>" in text
+    assert '<option value="shortest_predicted" selected>' in text
     assert 'value="waits fall"' in text
     assert "not saved yet" in text
     cluster.refresh_from_db()

@@ -12,6 +12,7 @@ from django.urls import reverse
 from portal.accounts.models import ApiToken, User
 from portal.web.ahead import Ahead
 from portal.web.studies import what_if as pages
+from portal.web.studies.new_views import LISTED
 from scheduling.models import (
     ForecastOutcome,
     ForecastRun,
@@ -141,6 +142,24 @@ def test_asking_makes_a_row_and_leads_to_its_page(cluster, admin, monkeypatch):
     assert answer.headers["Location"].endswith(f"/studies/{question.pk}/")
     _, text = page(admin, "study", question.pk)
     assert "Waits for its turn" in text
+
+
+def test_questions_beyond_a_page_are_on_the_next_one_and_keep_what_is_typed(cluster, admin):
+    for number in range(LISTED + 1):
+        Study.objects.create(
+            cluster=cluster,
+            kind=StudyKind.REPLAY,
+            name=f"number-{number:02}",
+            author="admin",
+            asked_at=cluster.now() + timedelta(minutes=number),
+        )
+    change = json.dumps(QUESTION[0])
+    url = reverse("web:what_ifs", args=["fra1"])
+    first = admin.get(url, {"change": change}).content.decode()
+    last = admin.get(url, {"change": change, "page": 2}).content.decode()
+    assert "number-00" not in first
+    assert "number-00" in last
+    assert "change=" in first.split('aria-label="Pages"')[1].split("Next")[0]
 
 
 def test_question_at_once_replays_no_days(cluster, admin, monkeypatch):

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from portal.web.workloads.ahead import ClassOutlook, Verdict, _on_one_axis
+from portal.web.workloads.ahead import ClassOutlook, StartVerdict, _on_one_axis
 from scheduling.models import GpuClass
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 H = timedelta(hours=1)
-ROW = ClassOutlook(GpuClass(name="a"), 1, Verdict("warn", "clock", "Waits", ""), None, "", "")
+ROW = ClassOutlook(GpuClass(name="a"), 1, StartVerdict("warn", "clock", "Waits", ""), None, "", "")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from portal.accounts.models import User
+from portal.selectors.history import Entry, folded
 from scheduling.models import (
     Action,
     CheckpointHabit,
@@ -110,7 +111,7 @@ def test_eviction_shows_both_queues_before_and_after_and_the_arithmetic(as_user,
     assert figures == [("pretraining", 56, 44, 40), ("alignment", 0, 12, 12)]
     page = text(response)
     assert "Lost = 16 GPUs × 28 min of work" in page, page[page.index("Lost = ") :][:60]
-    assert "For each GPU asked for 1.33 were evicted: 16 for 12." in page
+    assert "Evicted: 16 GPUs for 12 asked for, 1.33 for each." in page
 
 
 def test_eviction_keeps_the_figures_of_then_whatever_holds_now(as_user, cluster):
@@ -134,6 +135,34 @@ def test_history_reads_newest_first(as_user, cluster):
     entries = as_user("m.okafor").get(url("pt-13b-ctx32k")).context["entries"]
     heads = [entry.head for entry in entries]
     assert heads == ["Requeued", "Evicted", "Running", "Admitted", "Submitted"]
+
+
+def test_sentence_of_an_eviction_stands_once_in_the_history(as_user, cluster):
+    work = Workload.objects.get(name="pt-13b-ctx32k")
+    work.evictions.update(sentence="It held too much.", sealed="")
+    work.transitions.filter(to_state=State.REQUEUED).update(sentence="It held too much.")
+    response = as_user("lead").get(url("pt-13b-ctx32k"))
+    requeued = next(one for one in response.context["entries"] if one.head == "Requeued")
+    assert requeued.text == "Keeps its submit time, so it goes before newer work of the queue."
+    assert text(response).count("It held too much.") == 1
+
+
+@pytest.mark.parametrize(("reasons", "hidden"), [(4, 0), (6, 2), (9, 5)])
+def test_long_wait_shows_its_newest_reasons_and_folds_the_rest(reasons, hidden):
+    waits = [
+        Entry(NOW - timedelta(hours=i), f"Waited {i}", "clock", "It waits.") for i in range(reasons)
+    ]
+    ran = Entry(NOW - timedelta(days=2), "Running", "running", "")
+    shown = folded([*waits, ran, *waits[:2]])
+    assert [entry.head for entry, _ in shown] == [
+        *(f"Waited {i}" for i in range(4)), "Running", "Waited 0", "Waited 1",
+    ]  # fmt: skip
+    assert [len(rest) for _, rest in shown] == [0, 0, 0, hidden, 0, 0, 0]
+
+
+def test_single_reason_more_is_not_folded():
+    waits = [Entry(NOW, f"Waited {i}", "clock", "It waits.") for i in range(5)]
+    assert folded(waits) == [(one, []) for one in waits]
 
 
 def test_no_start_is_predicted_where_nobody_predicts(as_user, cluster):
@@ -273,7 +302,10 @@ def test_declared_checkpoint_interval_stands_alone(as_user, cluster):
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_queries_do_not_grow_with_the_past(client, cluster, rows, django_assert_num_queries):
+def test_queries_do_not_grow_with_the_past(
+    client, cluster, rows, settings, django_assert_num_queries
+):
+    settings.WEIR_REMEMBERED_S = 5.0  # as in production
     work = make_workload(cluster.queues.get(name="search"), user="p.rossi", eviction_count=rows)
     for i in range(rows):
         at = NOW - timedelta(minutes=10 * i)

@@ -10,7 +10,7 @@ from portal.plans.kinds import RUN_TIME
 from portal.plans.models import PlanQuestion
 from portal.selectors import sooner
 from portal.selectors.ends import elsewhere, question_elsewhere
-from portal.web.workloads.ahead import ClassOutlook, Verdict, _lead
+from portal.web.workloads.ahead import ClassOutlook, StartVerdict, _lead
 from scheduling.models import MILLI, GpuClass, StartChanges, StartForecast, Workload
 from scheduling.prediction import gradient_boosting, storage
 from scheduling.services import run_times
@@ -229,9 +229,9 @@ def test_limit_below_the_predicted_run_time_is_warned_of(as_user, kube, learned,
 def test_lead_says_the_start_of_the_row_that_starts_first(whole, rows, name):
     def verdict(span):
         if span is None:
-            return Verdict("ok", "finished", "Starts now", "")
+            return StartVerdict("ok", "finished", "Starts now", "")
         start = (NOW + timedelta(hours=hours) for hours in span)
-        return Verdict("warn", "clock", "Waits", "", None, PredictedStart(*start, NOW, None))
+        return StartVerdict("warn", "clock", "Waits", "", None, PredictedStart(*start, NOW, None))
 
     made = [
         ClassOutlook(GpuClass(name=one), place, verdict(span), None, "", "")

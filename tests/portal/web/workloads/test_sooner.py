@@ -214,3 +214,20 @@ def test_part_of_a_page_whose_work_has_started_has_the_page_read_anew(as_user, c
     Workload.objects.filter(pk=waiting.pk).update(state=State.RUNNING)
     part = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/sooner/")
     assert (part.status_code, part.headers["HX-Refresh"]) == (204, "true")
+
+
+def test_two_who_choose_among_the_same_have_one_plan(waiting, half_a_node, monkeypatch):
+    planned = []
+
+    def counted(frame, slot, reach):
+        planned.append(list(reach.queues))
+        return real(frame, slot, reach)
+
+    real = service.relaxations_in
+    monkeypatch.setattr(service, "relaxations_in", counted)
+    reaches = [service.Reach(queues) for queues in (["pretraining"], ["ci"], ["pretraining"])]
+    first, other, like = service.plan_now(waiting.cluster, [(waiting, one) for one in reaches])
+
+    assert planned == [["pretraining"], ["ci"]]
+    assert first.found == like.found
+    assert other.reach != first.reach == like.reach

@@ -6,7 +6,9 @@ import pytest
 
 from portal.plans import asking, starts
 from portal.plans.models import PlanQuestion
+from portal.web.workloads import ahead
 from scheduling.services.explain import starts as engine
+from scheduling.services.explain.reading import ReplacedError
 from scheduling.simulation.run.options import UnsettledError
 from tests.factories import NOW, make_workload
 from tests.foresight import with_past
@@ -190,3 +192,16 @@ def test_change_says_that_the_starts_are_being_worked_out_then_shows_them(
     asking.answer(sent[-1])
     page = client.post(url(probe), typed)
     assert page.context["rows"][1].likely.band
+
+
+def test_check_whose_answer_another_question_took_is_asked_again(
+    as_user, cluster, kube, sent, monkeypatch
+):
+    def replaced(*_args, **_more):
+        raise ReplacedError
+
+    told = as_user("researcher").post(PASTE, {"text": SET_APART, "check": "1"}).content.decode()
+    assert 'hx-trigger="input delay:600ms"' in told
+    monkeypatch.setattr(ahead.asking, "ask", replaced)
+    told = as_user("researcher").post(PASTE, {"text": SET_APART, "check": "1"}).content.decode()
+    assert 'hx-trigger="load delay:1s, input delay:600ms"' in told

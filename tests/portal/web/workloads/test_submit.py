@@ -278,7 +278,7 @@ def test_pasted_work_that_can_never_start_is_refused_until_that_is_confirmed(
         ({"priority_class": "inference"}, "priority_class", "available choices"),
         ({"run_time_limit": "soon"}, "run_time_limit", "14 h"),
         ({"run_time_limit": ""}, "run_time_limit", "needs a run-time limit"),
-        ({"run_time_limit": "30 d"}, "run_time_limit", "168 h"),
+        ({"run_time_limit": "30 d"}, "run_time_limit", "longer than the 7 d of persona researcher"),
     ],
 )
 def test_fault_stands_at_its_field_and_what_was_typed_stays(as_user, cluster, change, field, says):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.display.timeline import NARROW_PX, WIDE_PX, Step, draw
+from portal.display.timeline import NARROW_PX, WIDE_PX, StateChange, draw
 
 NOW = datetime(2026, 11, 19, 9, 42, tzinfo=UTC)
 
@@ -15,7 +15,7 @@ def ago(**span):
 
 
 def line(*steps, **more):
-    return draw([Step(*step) for step in steps], now=NOW, zone_name="Europe/Berlin", **more)
+    return draw([StateChange(*step) for step in steps], now=NOW, zone_name="Europe/Berlin", **more)
 
 
 EVICTED = (
