@@ -86,7 +86,10 @@ test: .venv/.dev browser ## Every test; TESTS=path narrows, SEED=number shuffles
 costs: .venv/.dev ## Count anew what cycles, background tasks and pages ask for: tests/costs/ledger.json
 	WEIR_WRITE_COSTS=1 $(BIN)/python -m pytest -n 0 tests/costs
 
-test-cluster: .venv/.dev browser ## Contract, enforcement and faults on a real control plane, the first run in a browser
+control-plane: .venv/.dev
+	@$(BIN)/python -m workshop.testbed.control_plane build
+
+test-cluster: .venv/.dev browser control-plane ## Contract, enforcement and faults on a real control plane, the first run in a browser
 	@# Each of the two processes starts a control plane of its own. In this order: what a suite leaves there, such as
 	@# kinds of operators, later ones know of.
 	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(CLUSTER_TESTS)
@@ -108,7 +111,7 @@ test-services: .venv/.dev services ## On PostgreSQL and Redis: suites, then sepa
 load: setup services .venv-load ## 500 people with personas at a large organisation: PEOPLE=, MINUTES=
 	@$(BIN)/python manage.py load $(if $(PEOPLE),--people $(PEOPLE)) $(if $(MINUTES),--minutes $(MINUTES))
 
-test-deploy: .venv/.dev services ## The chart rendered, validated and applied to a control plane, its rules tried, an installation looked at
+test-deploy: .venv/.dev services control-plane ## The chart rendered, validated and applied to a control plane, its rules tried, an installation looked at
 	WEIR_TEST_DEPLOY=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/deploy
 
 manifests: ## The chart as plain manifests and a Kustomize base: VALUES=file, FOLDER=
@@ -125,7 +128,7 @@ test-nightly: .venv/.dev services ## The engine's laws over 2,000 random organis
 	HYPOTHESIS_PROFILE=nightly WEIR_TEST_DEPLOY=1 $(BIN)/python -m pytest -n 0 tests/deploy/test_reproducible.py
 	HYPOTHESIS_PROFILE=nightly WEIR_TEST_PARTS=1 $(BIN)/python -m pytest -n 0 tests/parts/test_whole.py -k "person_signs or ten-minutes"
 	@# The oldest Kubernetes that Weir is tested with.
-	$(MAKE) test-cluster WEIR_KUBERNETES=oldest
+	HYPOTHESIS_PROFILE=nightly $(MAKE) test-cluster WEIR_KUBERNETES=oldest
 	@# Both commands of README on each Debian, every test included, in an order of the night.
 	for suite in bookworm trixie sid; do "$(PYTHON)" -m tests.fresh $$suite --full --seed $$RANDOM || exit 1; done
 	@# Laws 4 and 8 in 100,000 worlds, others each night: what acts without a stated reason may not grow.
@@ -161,4 +164,4 @@ lock: .venv/.dev ## Pin requirements anew from requirements*.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
 		--no-emit-index-url --no-emit-find-links requirements-load.in -o requirements-load.txt
 
-.PHONY: help setup demo demo-clean serve cluster cluster-down browser evidence services test test-cluster test-deploy manifests test-services test-nightly test-fresh mutants load check format lock
+.PHONY: help setup demo demo-clean serve cluster cluster-down control-plane browser evidence services test test-cluster test-deploy manifests test-services test-nightly test-fresh mutants load check format lock

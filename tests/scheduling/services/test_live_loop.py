@@ -3,6 +3,7 @@ the plan before it left, whatever ends, comes, leaves or dies in between."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,8 +15,9 @@ from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import World
 from tests.scheduling.lives import STEPS, Life, begun
 
-LASTS = 100 if ON else STEPS
-"""On a real control plane lives are longer, and more."""
+LONG = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
+LASTS = 100 if LONG else STEPS
+"""At night lives are longer, and on a real control plane more."""
 
 
 class DiedError(BaseException):
@@ -36,7 +38,7 @@ def life(world: World, request: pytest.FixtureRequest) -> Iterator[Life]:
         yield drawn
 
 
-@pytest.mark.parametrize("life", range(2 if ON else 1), indirect=True)
+@pytest.mark.parametrize("life", range(2 if ON and LONG else 1), indirect=True)
 def test_snapshot_states_what_the_plan_before_it_left(life: Life) -> None:
     for _ in range(LASTS):
         life.step()

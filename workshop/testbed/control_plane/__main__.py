@@ -1,4 +1,4 @@
-"""`python -m workshop.testbed.control_plane up|down|status FOLDER`: a control plane by hand."""
+"""`python -m workshop.testbed.control_plane build|up|down|status FOLDER`: a control plane by hand."""
 
 from __future__ import annotations
 
@@ -17,15 +17,21 @@ from .processes import ProcessDiedError
 def main() -> int:
     """Do what the command line says; 1 if it cannot be done."""
     parser = OneLineParser(prog="python -m workshop.testbed.control_plane")
-    parser.add_argument("verb", choices=("up", "down", "status"))
+    parser.add_argument("verb", choices=("build", "up", "down", "status"))
     parser.add_argument("folder", type=Path, nargs="?", default=Path("var/cluster"))
     arguments = parser.parse_args()
-    verbs = {"up": _up, "down": _down, "status": _status}
+    verbs = {"build": _programs, "up": _up, "down": _down, "status": _status}
     try:
         return verbs[arguments.verb](arguments.folder)
     except (NoBinariesError, NotReadyError, ProcessDiedError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
+
+
+def _programs(_: Path) -> int:
+    """Those that ``up`` starts: what waits for a control plane then waits for its processes alone."""
+    find(_say)
+    return 0
 
 
 def _up(folder: Path) -> int:
