@@ -49,11 +49,14 @@ class Ahead:
         return Box(left, round(right - left, 3), run, p90 > self.end)
 
     def ticks(
-        self, zone_name: str, *, wide_px: float = 560, narrow_px: float = 300
+        self, zone_name: str, *, origin: str = "", wide_px: float = 560, narrow_px: float = 300
     ) -> list[LineLabel]:
-        return roomy(self._ticks(zone_name), wide_px=wide_px, narrow_px=narrow_px)
+        """Round local times that stand clear of each other, and of ``origin`` where that names the begin."""
+        return roomy(self._ticks(zone_name, origin), wide_px=wide_px, narrow_px=narrow_px)
 
-    def _ticks(self, zone_name: str) -> Iterator[LineLabel]:
+    def _ticks(self, zone_name: str, origin: str) -> Iterator[LineLabel]:
+        if origin:
+            yield LineLabel(0, origin)
         local, seconds = zone(zone_name), (self.end - self.now).total_seconds()
         step = next((s for s in TICK_STEPS_S if seconds / s <= MOST_TICKS), TICK_STEPS_S[-1])
         at = self.now.astimezone(local).replace(hour=0, minute=0, second=0, microsecond=0)

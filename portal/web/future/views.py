@@ -17,6 +17,7 @@ from portal.teams.access import is_operator, visible_queues, visible_workloads
 from portal.web.ahead import Ahead, Box
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
+from portal.web.future.planned import levels
 from portal.web.overview.views import class_of_queue
 from scheduling.models import Cluster, ForecastRun, GpuClass, Node, Queue, StartForecast, Workload
 from scheduling.models.workloads import HOLDING, WAITING
@@ -272,22 +273,14 @@ def _planned(
     forecasts: dict[int, StartForecast],
     axis: Ahead,
 ) -> list[Point]:
-    """What is held, were every start and end to come at its P50; of what is known now."""
-    moves: list[tuple[datetime, int]] = [(end.p50, -end.work.allocated_gpus) for end in ends]
+    found = []
     for work in waiting:
         row = forecasts.get(work.pk)
         one = predicted_start(row, axis.now)
-        if row is None or one.p90 is None:
-            continue
-        begin = one.p50 or axis.now
-        moves.append((begin, work.requested_gpus))
-        if row.run_s:
-            moves.append((begin + timedelta(seconds=row.run_s), -work.requested_gpus))
-    total, points = float(allocated), [(0.0, float(allocated))]
-    for at, gpus in sorted(moves):
-        total += gpus
-        if axis.now <= at <= axis.end:
-            points.append((axis.x(at), max(0.0, total)))
+        if row is not None and one.p90 is not None:
+            found.append((one.p50 or axis.now, work.requested_gpus, row.run_s))
+    leaving = ((end.p50, end.work.allocated_gpus) for end in ends)
+    points = [(axis.x(at), gpus) for at, gpus in levels(allocated, leaving, found, axis)]
     return [*points, (100.0, points[-1][1])]
 
 
@@ -325,7 +318,7 @@ def queue_future(request: PersonRequest, cluster: str, queue: str) -> HttpRespon
         context |= {
             "future": shown,
             "unit": unit(chosen),
-            "ticks": shown.axis.ticks(found.display_time_zone),
+            "ticks": shown.axis.ticks(found.display_time_zone, origin="now"),
         }
     return render(request, "web/future/future.html", context)
 

@@ -17,17 +17,17 @@ from portal.teams.access import visible_queues, visible_workloads
 from portal.web.nodes.ages import age_of
 from portal.web.nodes.letters import letters
 from portal.web.nodes.states import STATES, NodeState, short_of, state_of
-from portal.web.nodes.tiles import Owner, Run, Seat, runs
-from scheduling.models import Cluster, GpuClass, Node, Queue
-from scheduling.models.workloads import HOLDING
+from portal.web.nodes.tiles import TONES, Owner, Promise, Run, Seat, runs
+from scheduling.models import Cluster, GpuClass, Node, Queue, State
+from scheduling.models.workloads import HOLDING, WAITING
+from scheduling.services.explain.asking import name_in_plan
 from scheduling.services.explain.fragmentation import MemberSizes
+from scheduling.services.ledger.claims import claim_of
 from scheduling.services.queues.knobs import levels_of
 
 MOST = 400
 """Nodes drawn at once; a domain or a class is chosen to see the others."""
 SMALL_GPUS = 4
-TONES = 6
-"""Colours of departments, see nodes.css."""
 NOWHERE = Owner("··", 0, "no queue")
 NOWHERE_NAMED = "no domain"
 
@@ -120,7 +120,7 @@ class Department:
 
 
 class Map:
-    """What the page of nodes shows ``user`` of ``cluster``; five queries."""
+    """What the page of nodes shows ``user`` of ``cluster``; six queries."""
 
     def __init__(self, cluster: Cluster, user: User, classes: Sequence[GpuClass]) -> None:
         self.cluster, self.user, self.classes = cluster, user, classes
@@ -200,7 +200,7 @@ class Map:
 
     def runs_of(self, node: Node) -> list[Run]:
         wanted = self.sizes.wanted(node.gpu_class)
-        return runs(node, self.seats.get((node.name, node.gpu_class_id), ()), wanted)
+        return self._runs(node, wanted)
 
     @property
     def _tops(self) -> Mapping[str, str]:
@@ -209,14 +209,40 @@ class Map:
     def _seats(self) -> dict[tuple[str, int], list[Seat]]:
         """(node name, class id) -> what the person may see of it."""
         rows = visible_workloads(self.user).filter(cluster=self.cluster, state__in=HOLDING)
-        columns = ("uid", "name", "gpus", "gpu_class_id", "queue__name", "placement", "started_at")
+        columns = (
+            "uid", "name", "gpus", "gpu_class_id", "queue__name", "placement", "started_at", "state",
+            "last_evicted_for",
+        )  # fmt: skip
         found: dict[tuple[str, int], list[Seat]] = defaultdict(list)
         now = self.cluster.now()
-        for uid, name, gpus, class_id, queue, placement, started in rows.values_list(*columns):
+        for uid, name, gpus, class_id, queue, placement, started, state, rival in rows.values_list(
+            *columns
+        ):
             owner, age = self._owners[0].get(queue, NOWHERE), age_of(started, now)
+            leaves_for = rival if state == State.EVICTED else ""
             for node, members in placement.items():
-                seat = Seat(uid, name, gpus * members, bool(gpus % MILLI), owner, age)
+                seat = Seat(uid, name, gpus * members, bool(gpus % MILLI), owner, age, leaves_for)
                 found[node, class_id].append(seat)
+        return found
+
+    @cached_property
+    def promised(self) -> dict[tuple[str, int], list[Promise]]:
+        """(node name, class id) -> what of it is kept for work that waits and that the person sees."""
+        rows = visible_workloads(self.user).filter(
+            cluster=self.cluster, state__in=WAITING, claim__isnull=False
+        )
+        ids = {one.name: one.pk for one in self.classes}
+        found: dict[tuple[str, int], list[Promise]] = defaultdict(list)
+        for row in rows.select_related("queue").order_by("position", "id"):
+            claim = claim_of(row)
+            if claim is None or claim.gpu_class not in ids:
+                continue
+            owner = self._owners[0].get(row.queue.name if row.queue else "", NOWHERE)
+            name = name_in_plan(row)
+            for node, members in claim.placement.items():
+                gpus = row.gpus * members
+                seat = Seat(row.uid, row.name, gpus, bool(row.gpus % MILLI), owner)
+                found[node, ids[claim.gpu_class]].append(Promise(seat, name))
         return found
 
     def _domains(self, nodes: Sequence[Node], wanted: int) -> list[Domain]:
@@ -229,8 +255,11 @@ class Map:
         ]
 
     def _place(self, node: Node, wanted: int) -> NodePlace:
-        seats = self.seats.get((node.name, node.gpu_class_id), ())
-        return NodePlace(node, _short(node.name), runs(node, seats, wanted))
+        return NodePlace(node, _short(node.name), self._runs(node, wanted))
+
+    def _runs(self, node: Node, wanted: int) -> list[Run]:
+        place = node.name, node.gpu_class_id
+        return runs(node, self.seats.get(place, ()), wanted, self.promised.get(place, ()))
 
 
 def _owners(queues: Iterable[Queue]) -> tuple[dict[str, Owner], dict[str, str]]:

@@ -6,14 +6,18 @@ a name. Amounts are milli-GPU; counts of tiles are whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from zlib import crc32
 
 from portal.display.format import MILLI
 from portal.web.nodes.ages import WORDS
 from portal.web.nodes.states import state_of
 from scheduling.models import Node
 from scheduling.services.explain.fragmentation import left_over
+
+TONES = 6
+"""Colours of departments, and of workloads; see nodes.css."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,21 @@ class Seat:
     owner: Owner
     age: int = 0
     """How long it has run, as ``ages`` has it."""
+    leaves_for: str = ""
+    """The engine name of what it was evicted for, while it leaves."""
+
+    @property
+    def tone(self) -> int:
+        """One of the colours, the same on every node and at every look."""
+        return crc32(self.uid.encode()) % TONES + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """``seat`` is kept for work that waits for others to leave; ``name`` is its engine name."""
+
+    seat: Seat
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +64,7 @@ class Run:
     kind: str
     count: int
     seats: tuple[Seat, ...] = ()
+    kept_for: Seat | None = None
 
     @property
     def owner(self) -> Owner | None:
@@ -68,8 +88,11 @@ class Run:
         """What stands in the title, and what a reader without eyes hears."""
         if self.seats:
             names = ", ".join(f"{seat.name} of {seat.owner.queue}" for seat in self.seats)
-            return f"{self.count} {'shared by' if self.kind == 'shared' else 'held by'} {names}"
-        return f"{self.count} {SAID[self.kind]}"
+            held = f"{self.count} {'shared by' if self.kind == 'shared' else 'held by'} {names}"
+        else:
+            held = f"{self.count} {SAID[self.kind]}"
+        kept = self.kept_for
+        return f"{held}, kept for {kept.name} of {kept.owner.queue}" if kept else held
 
 
 SAID = {
@@ -82,8 +105,10 @@ SAID = {
 }
 
 
-def runs(node: Node, seats: Sequence[Seat], wanted: int) -> list[Run]:
-    """The tiles of ``node`` from left to right; ``held`` is what the reader may see of it.
+def runs(
+    node: Node, seats: Sequence[Seat], wanted: int, promised: Sequence[Promise] = ()
+) -> list[Run]:
+    """The tiles of ``node`` from left to right; ``seats`` and ``promised`` are what the reader may see of it.
 
     Free GPUs that members of ``wanted`` (milli-GPU) leave over are fragmented.
     """
@@ -104,7 +129,32 @@ def runs(node: Node, seats: Sequence[Seat], wanted: int) -> list[Run]:
         return [run for run in found if run.count]
     fragmented = -(-left_over(min(idle, left * MILLI), wanted) // MILLI)
     found += [Run("free", left - fragmented), Run("fragmented", fragmented)]
-    return [run for run in found if run.count]
+    return [run for run in _kept(found, promised) if run.count]
+
+
+def _kept(found: Sequence[Run], promised: Sequence[Promise]) -> list[Run]:
+    """What is kept for work that waits: of who leaves for it, and idle tiles for the rest of it."""
+    seats = {one.name: one.seat for one in promised}
+    left = {one.name: -(-one.seat.gpus // MILLI) for one in promised}
+    drawn = []
+    for run in found:
+        rival = run.seats[0].leaves_for if run.seats else ""
+        if rival in seats:
+            left[rival] -= run.count
+        drawn.append(replace(run, kept_for=seats.get(rival)))
+    for one in promised:
+        drawn = list(_keep(drawn, one.seat, max(0, left[one.name])))
+    return drawn
+
+
+def _keep(found: Iterable[Run], seat: Seat, count: int) -> Iterator[Run]:
+    """``count`` idle tiles, the first ones, become kept for ``seat``."""
+    for run in found:
+        kept = 0
+        if run.kind in ("free", "fragmented") and run.kept_for is None:
+            kept = min(count, run.count)
+        count -= kept
+        yield from (Run("free", kept, kept_for=seat), replace(run, count=run.count - kept))
 
 
 def _in_order(seats: Iterable[Seat]) -> list[Seat]:

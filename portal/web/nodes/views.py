@@ -21,18 +21,20 @@ from portal.web.overview.views import chosen_class
 from scheduling.models import GpuClass, Node, Workload
 from scheduling.models.workloads import HOLDING
 
+COLOURS = {"": "By department", "workload": "By workload", "age": "By age"}
+
 
 @page_view
 def nodes(request: PersonRequest, cluster: str) -> HttpResponse:
     """Every node by class and topology domain; ``class``, ``domain`` and ``state`` narrow what is drawn,
-    which ``colour=age`` colours by how long the work has run."""
+    which ``colour`` colours by workload or by how long the work has run."""
     found = get_cluster(request, cluster)
     classes = list(found.gpu_classes.all())
     chosen = chosen_class(request, classes) if request.GET.get("class") else None
     domain = request.GET.get("domain", "")
     state = request.GET.get("state", "")
     colour = request.GET.get("colour", "")
-    if (state and state not in STATES) or colour not in {"", "age"}:
+    if (state and state not in STATES) or colour not in COLOURS:
         raise Http404
     drawn = Map(found, request.user, [chosen] if chosen else classes)
     rooms = drawn.rooms(domain=domain, state=state)
@@ -51,7 +53,8 @@ def nodes(request: PersonRequest, cluster: str) -> HttpResponse:
         "states": [Choice(*each, _address(request, state=each[0].key)) for each in drawn.states()],
         "any_state": _address(request, state=""),
         "ages": tuple(enumerate(WORDS)) if colour == "age" else (),
-        "colours": (_address(request, colour=""), _address(request, colour="age")),
+        "colour": colour,
+        "colours": [(one, words, _address(request, colour=one)) for one, words in COLOURS.items()],
         "most_fragmented": _most_fragmented(rooms),
         "operates": is_operator(request.user),
     }

@@ -3,8 +3,9 @@ cost and the way to do it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,11 +20,12 @@ from portal.selectors import sooner as selectors
 from portal.selectors.costs import amount_of, may_read_cost
 from portal.selectors.ends import Elsewhere, elsewhere, question_elsewhere
 from portal.teams.access import may_operate_workload
+from portal.web.ahead import Ahead, Box
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.detail import visible
 from scheduling.models import MILLI, GpuClass, Workload
-from scheduling.services.starts.tell import predicted_start
+from scheduling.services.starts.tell import PredictedStart, predicted_start
 
 Json = Mapping[str, Any]
 FIELDS: Mapping[str, str] = {
@@ -36,6 +38,8 @@ FIELDS: Mapping[str, str] = {
 }
 """Change -> the field of the submit form that makes it."""
 QUOTAS = ("limit", "gpu_hours")
+COLUMN_PX = 170
+"""The axis of time at its narrowest beside the words of a change."""
 RUN_TIME_S = 0.5
 """A fragment that is loaded on its own waits so long for a worker's answer."""
 
@@ -48,6 +52,8 @@ class SoonerWay:
     change: Json
     end: Elsewhere | None
     starts: str
+    box: Box | None
+    """Its start, and its run where that is known, on the axis of all; None where there is none."""
     cost: str
     label: str = ""
     address: str = ""
@@ -88,22 +94,48 @@ def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, 
     names = [one["value"] for one in changes if one["change"] == "gpu_class"]
     run_times = question_elsewhere(work, names)
     runs = plans.ask_run_times(work.cluster, run_times, wait_s=RUN_TIME_S) or {}
-    ends = elsewhere(work, names, runs, work.cluster.now())
+    now = work.cluster.now()
+    ends = elsewhere(work, names, runs, now)
+    as_it_is = predicted_start(getattr(work, "start_forecast", None), now)
+    axis = _axis(as_it_is, ends.values(), now)
     classes = {one.name: one for one in work.cluster.gpu_classes.all()}
     reads, may = may_read_cost(request.user, work), may_operate_workload(request.user, work)
     found = [
         SoonerWay(
             one,
-            ends.get(str(one["value"])) if one["change"] == "gpu_class" else None,
+            end,
             _starts(one),
+            _box(axis, end),
             _an_hour(work, one, classes.get(one.get("gpu_class", ""))) if reads else "",
             *_way(work, one, may_operate=may),
         )
         for one in changes
+        for end in (ends.get(str(one["value"])) if one["change"] == "gpu_class" else None,)
     ]
-    row = getattr(work, "start_forecast", None)
-    as_it_is = predicted_start(row, work.cluster.now())
-    return {"found": found, "at": plan.at, "reads_cost": reads, "as_it_is": as_it_is}
+    drawn = _drawn(axis, as_it_is, request.user.display_time_zone or work.cluster.display_time_zone)
+    return {"found": found, "at": plan.at, "reads_cost": reads, "as_it_is": as_it_is, **drawn}
+
+
+def _axis(as_it_is: PredictedStart, ends: Iterable[Elsewhere], now: datetime) -> Ahead | None:
+    """From now to its start as it is, and to what would end elsewhere; None where neither is known."""
+    known = [as_it_is.p90, *(one.ends[0] for one in ends if one.ends)]
+    return Ahead.over(known, now) if any(known) else None
+
+
+def _box(axis: Ahead | None, end: Elsewhere | None) -> Box | None:
+    """Of a start now."""
+    if axis is None:
+        return None
+    run_s = (end.ends[0] - axis.now).total_seconds() if end and end.ends else None
+    return axis.box(axis.now, axis.now, run_s)
+
+
+def _drawn(axis: Ahead | None, as_it_is: PredictedStart, zone_name: str) -> dict[str, object]:
+    if axis is None:
+        return {}
+    p90 = as_it_is.p90
+    box = axis.box(as_it_is.p50 or axis.now, p90) if p90 else None
+    return {"ticks": axis.ticks(zone_name, origin="now", wide_px=COLUMN_PX), "as_it_is_box": box}
 
 
 def _starts(change: Json) -> str:

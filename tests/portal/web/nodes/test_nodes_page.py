@@ -130,3 +130,26 @@ def test_tiles_are_coloured_by_how_long_work_has_run_where_that_is_asked(cluster
 def test_age_is_the_step_that_the_run_has_reached(hours, place):
     started = NOW - timedelta(hours=hours) if hours is not None else None
     assert age_of(started, NOW) == place
+
+
+def test_gpus_kept_for_work_that_waits_are_framed_for_whoever_may_see_it(cluster, as_user):
+    waits = Workload.objects.filter(cluster=cluster, state="pending", queue__isnull=False).first()
+    node = Node.objects.filter(cluster=cluster, ready=True, allocated_gpus=0).first()
+    node = node or Node.objects.filter(cluster=cluster, ready=True).first()
+    Workload.objects.filter(cluster=cluster, placement__has_key=node.name).update(placement={})
+    Node.objects.filter(pk=node.pk).update(allocated_gpus=0, foreign_gpus=0)
+    waits.claim = {
+        "gpu_class": node.gpu_class.name, "placement": {node.name: 1}, "devices": {}, "victims": [],
+        "since": cluster.now().isoformat(), "room_due": None,
+    }  # fmt: skip
+    waits.gpus = 1000
+    waits.save()
+    said = f"kept for {waits.name} of {waits.queue.name}"
+    assert said in text_of(as_user("admin"))
+    assert said not in text_of(as_user("p.rossi"))
+
+
+def test_tiles_are_coloured_by_workload_where_that_is_asked(cluster, as_user):
+    text = text_of(as_user("admin"), "/c/fra1/nodes/?colour=workload")
+    assert '?colour=workload" aria-current="true"' in text
+    assert "each workload keeps one of six colours" in text

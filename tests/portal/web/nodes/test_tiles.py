@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portal.web.nodes.letters import letters
-from portal.web.nodes.tiles import Owner, Seat, runs
+from portal.web.nodes.tiles import Owner, Promise, Seat, runs
 from scheduling.models import Node
 
 G = 1000
@@ -86,3 +86,38 @@ def test_tiles_are_as_many_as_gpus_whatever_the_rows_say(gpus, work, allocated, 
 )
 def test_letters_tell_queues_apart(names, pairs):
     assert list(letters(names).values()) == pairs
+
+
+def kept(gpus, *, rival="jobs/ns/next"):
+    return Promise(Seat("uid-next", "next", gpus, False, VISION), rival)
+
+
+def framed(*args):
+    return [(run.kind, run.count, bool(run.kept_for)) for run in runs(*args)]
+
+
+def test_free_gpus_that_are_kept_for_work_that_waits_are_framed():
+    found = framed(node(allocated_gpus=4 * G), [held()], G, [kept(3 * G)])
+    assert found == [("work", 4, False), ("free", 3, True), ("free", 1, False)]
+
+
+def test_who_leaves_for_it_is_framed_first_and_idle_gpus_for_the_rest():
+    leaves = Seat("uid-w1", "w1", 4 * G, False, VISION, 0, "jobs/ns/next")
+    found = framed(node(allocated_gpus=4 * G), [leaves], G, [kept(6 * G)])
+    assert found == [("work", 4, True), ("free", 2, True), ("free", 2, False)]
+
+
+def test_frame_says_for_whom():
+    (first, _) = runs(node(), [], G, [kept(3 * G)])
+    assert first.says == "3 free, kept for next of vision"
+
+
+def test_who_leaves_for_another_is_not_framed():
+    leaves = Seat("uid-w1", "w1", 4 * G, False, VISION, 0, "jobs/ns/else")
+    found = framed(node(allocated_gpus=4 * G), [leaves], G, [kept(2 * G)])
+    assert found == [("work", 4, False), ("free", 2, True), ("free", 2, False)]
+
+
+def test_colour_of_a_workload_is_the_same_at_every_look():
+    assert held().tone == held().tone
+    assert {held(f"w{i}").tone for i in range(60)} == {1, 2, 3, 4, 5, 6}

@@ -1,16 +1,23 @@
+from datetime import timedelta
+
 import pytest
 
 from portal.plans import asking
 from portal.selectors import sooner as selectors
 from portal.teams.reach import plan_for_owners
 from portal.web.workloads.sooner import FIELDS
-from scheduling.models import MILLI, Cluster, StartChanges, State, Workload
+from scheduling.models import MILLI, Cluster, StartChanges, StartForecast, State, Workload
 from scheduling.services.explain import sooner as service
 from tests.factories import NOW, make_workload
 from tests.portal.kubernetes import serving
 from tests.portal.web.workloads.test_submit import FORM
 
 pytestmark = pytest.mark.django_db
+
+CHANGE = {
+    "change": "fewer_gpus", "value": 4.0, "queue": "pretraining", "gpu_class": "h100-80gb",
+    "evicts_gpus": 0, "sentence": "So it would.",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -165,10 +172,7 @@ def test_page_of_a_waiting_workload_offers_to_ask(as_user, waiting):
 def test_each_change_has_its_start_its_cost_and_the_way_to_do_it(
     as_user, waiting, monkeypatch, change, value, told
 ):
-    found = {
-        "change": change, "value": value, "queue": "pretraining", "gpu_class": "h100-80gb",
-        "evicts_gpus": 0, "sentence": "So it would.",
-    }  # fmt: skip
+    found = {**CHANGE, "change": change, "value": value}
     kept = StartChanges(found=[found], at=NOW)
     monkeypatch.setattr(selectors, "planned_changes", lambda *_args: kept)
     page = _asked(as_user("researcher"), waiting)
@@ -231,3 +235,25 @@ def test_two_who_choose_among_the_same_have_one_plan(waiting, half_a_node, monke
     assert planned == [["pretraining"], ["ci"]]
     assert first.found == like.found
     assert other.reach != first.reach == like.reach
+
+
+def test_starts_stand_on_one_axis_from_now_to_its_forecast_as_it_is(
+    as_user, cluster, waiting, monkeypatch
+):
+    now = cluster.now()
+    StartForecast.objects.create(
+        workload=waiting, at=now, p50_at=now + timedelta(hours=3), p90_at=now + timedelta(hours=5)
+    )
+    kept = StartChanges(found=[dict(CHANGE)], at=NOW)
+    monkeypatch.setattr(selectors, "planned_changes", lambda *_args: kept)
+    shown = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/sooner/").context
+    assert shown["ticks"][0].text == "now"
+    assert 0 < shown["as_it_is_box"].x < shown["as_it_is_box"].x + shown["as_it_is_box"].width < 100
+    assert (shown["found"][0].box.x, shown["found"][0].box.width) == (0, 0)
+
+
+def test_without_a_forecast_there_is_no_axis_of_time(as_user, waiting, monkeypatch):
+    kept = StartChanges(found=[dict(CHANGE)], at=NOW)
+    monkeypatch.setattr(selectors, "planned_changes", lambda *_args: kept)
+    shown = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/sooner/")
+    assert "time-cell" not in shown.content.decode()
