@@ -20,6 +20,7 @@ from portal.web.frame.requests import PersonRequest, act_view, attached
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads import manifest as texts
 from portal.web.workloads.ahead import StartOutlook, outlook
+from portal.web.workloads.class_choices import CHOICE
 from portal.web.workloads.copies import Copy, clone_of, last_of
 from portal.web.workloads.detail import remember
 from portal.web.workloads.forms import Leaves, PasteForm, SubmitForm, first_values, leaves_of
@@ -204,7 +205,6 @@ def _made(
 SECRET = frozenset({"env", "secrets", "even_if_never", "template_name", "template_team"})
 """Fields that no address carries: what they hold is nobody else's, or decided anew each time."""
 LONGEST_ADDRESS = 4000
-CHOICE = "class_"
 
 
 def _address(request: PersonRequest, cluster: Cluster, form: AnyForm) -> str:

@@ -415,3 +415,10 @@ def test_image_and_command_used_last_are_there_again(as_user, cluster, kube):
 def test_who_may_submit_nowhere_finds_no_form(as_user, cluster):
     Persona.objects.filter(name="researcher").update(grants={})
     assert as_user("m.okafor").get(SUBMIT).status_code == 404
+
+
+def test_form_without_script_offers_each_place_of_the_order_and_no_dead_button(as_user, cluster):
+    page = as_user("researcher").get(SUBMIT).content.decode()
+    order = page[page.index('id="class-order"') : page.index("</fieldset>")]
+    assert order.count("<select") == cluster.gpu_classes.count()
+    assert all("hidden" in button.split(">")[0] for button in order.split("<button")[1:])
