@@ -38,6 +38,10 @@ def planned(cluster: Cluster, cells: Iterable[QuotaCell]) -> Json:
     return or_fault(lambda: {**preview(cluster, with_loans(cluster, changes)), "changes": changes})
 
 
+PLANNED_WITH = "planned_with"
+"""Of what is kept with an edit that holds again: the id of the first, which was planned for all of them."""
+
+
 def expectation(answer: Mapping[str, Any]) -> str:
     """What was expected of a saved edit, in numbers; empty where nothing was planned."""
     if "lines" not in answer:
@@ -58,8 +62,8 @@ def save(
     again: Sequence[tuple[datetime, datetime]] = (),
 ) -> QuotaChange:
     """Save an edit with what is ``expected`` of it, by default planned now, and have the last days lived
-    again with it. In each span of ``again`` it holds once more. Raises as ``save_quotas``; then nothing is
-    saved."""
+    again with it. In each span of ``again`` it holds once more, and leads to the first. Raises as
+    ``save_quotas``; then nothing is saved."""
     expected = planned(queue.cluster, cells) if expected is None else expected
     base = _base(queue, cells)
     edit = partial(save_quotas, queue=queue, cells=cells, author=author, reason=reason)
@@ -71,7 +75,7 @@ def save(
             expected=expected,
         )
         for start, end in again:
-            edit(effective_from=start, effective_until=end)
+            edit(effective_from=start, effective_until=end, expected={PLANNED_WITH: change.pk})
     _keep_replay(change, changes_of(cells), base, author)
     return change
 

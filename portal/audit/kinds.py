@@ -82,6 +82,7 @@ KINDS: Mapping[str, EntryKind] = {
     "budget.dropped": EntryKind("Budget dropped", "quotas", Capability.EDIT_QUOTAS),
     "work.culled": EntryKind("Idle work culled", "work", Capability.ACT),
     "work.kept_idle": EntryKind("Idle GPUs kept", "work", Capability.ACT),
+    "work.owner_told": EntryKind("Owner told that less would do", "work", Capability.ACT),
     "work.held": EntryKind("Work held", "work", Capability.ACT),
     "work.released": EntryKind("Work released", "work", Capability.ACT),
     "work.changed": EntryKind("Waiting work changed", "work", Capability.ACT),

@@ -120,11 +120,11 @@ def tell(
     lines: list[list[str]],
     address: str,
     at: datetime | None = None,
-) -> None:
-    """One notice, unless the person wants none of the kind or was told already."""
+) -> bool:
+    """Whether there is one notice more: none where the person wants none of the kind or was told already."""
     time = due_at(user, kind, timezone.now(), cluster.display_time_zone)
     if time is None or not user.is_active:
-        return
+        return False
     notice, made = Notice.objects.get_or_create(
         user=user,
         source=source,
@@ -135,6 +135,7 @@ def tell(
     )  # fmt: skip
     if made:
         letters.write(user, notice)
+    return made
 
 
 def look_all() -> int:

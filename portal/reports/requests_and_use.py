@@ -55,6 +55,8 @@ class AskedRow:
     saves: float | None
     newest: str
     """The uid of the last run."""
+    newest_id: int
+    queue_id: int
 
 
 @dataclass(slots=True)
@@ -67,6 +69,7 @@ class _Group:
     total_mib: float = 0.0
     newest: tuple[int, str] = (0, "")
     """Id and uid of the last run."""
+    queue_id: int = 0
 
 
 Key = tuple[str, str, int, float]
@@ -114,16 +117,18 @@ def _groups(scope: Scope, filters: ReportFilters, user: User) -> dict[Key, _Grou
             whose=F("workload__user"),
             place=F("workload__queue__name"),
             uid=F("workload__uid"),
+            queue=F("workload__queue_id"),
         )
     )
     found: dict[Key, _Group] = defaultdict(_Group)
-    columns = ("all", "active", "peak", "there", "gpus", "called", "whose", "place", "uid")
+    columns = ("all", "active", "peak", "there", "gpus", "called", "whose", "place", "uid", "queue")
     for pk, gpu_class, *values in rows.values_list("workload_id", "gpu_class_id", *columns):
-        all_s, active_s, peak, there, gpus, name, whose, place, uid = values
+        all_s, active_s, peak, there, gpus, name, whose, place, uid, queue = values
         group = found[kin_of(name), place, gpu_class, float(gpus) / MILLI]
         group.users.add(whose)
         group.runs.add(pk)
         group.newest = max(group.newest, (pk, uid))
+        group.queue_id = queue
         group.gpu_s += all_s
         group.active_gpu_s += active_s
         group.peaks.append(peak)
@@ -165,6 +170,8 @@ def _row(
         part=part,
         saves=cost * part if reads_costs else None,
         newest=group.newest[1],
+        newest_id=group.newest[0],
+        queue_id=group.queue_id,
     )
 
 

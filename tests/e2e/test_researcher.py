@@ -59,6 +59,21 @@ def test_submit_see_it_wait_and_cancel(researcher, cluster):
     expect(researcher.locator(".head-badges")).to_contain_text("Cancelled")
 
 
+def test_gpu_classes_are_ordered_added_and_left_out_by_keyboard(researcher, cluster):
+    fill(researcher)
+    press = lambda name: researcher.get_by_role("button", name=name, exact=True).press("Enter")  # noqa: E731
+    expect(researcher.get_by_label("2nd choice")).to_be_hidden()
+    press("Add a class")
+    researcher.get_by_label("2nd choice").select_option("a100-40gb")
+    press("Move down h100-80gb")
+    expect(researcher.locator("#manifest")).to_contain_text("a100-40gb,h100-80gb")
+    expect(researcher.get_by_role("button", name="Move up h100-80gb")).to_be_focused()
+    assert axe(researcher) == []
+    press("Leave out a100-40gb")
+    expect(researcher.locator("#manifest")).not_to_contain_text("a100-40gb")
+    expect(researcher.get_by_label("1st choice")).to_have_value("h100-80gb")
+
+
 def test_array_of_the_form_becomes_its_members(researcher, cluster):
     fill(researcher)
     researcher.get_by_label("GPUs per pod", exact=True).fill("1")

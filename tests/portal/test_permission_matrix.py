@@ -216,6 +216,7 @@ ROWS = {
     "api:budget": Row(DECIDERS | {"finance"}, LEADS, {"pk": "budget"}, by="DELETE"),
     "reports:use_nudge": Row(None, ACTORS, WORK),
     "reports:use_keep": Row(None, NOBODY, WORK),
+    "reports:use_tell": Row(None, ACTORS, WORK),
     "reports:budgets": Row(LENDING - {"operator"}, LENDING - {"operator"}),
     "reports:budget_drop": Row(None, LEADS, {"pk": "budget"}),
     "reports:views": Row(HERE),

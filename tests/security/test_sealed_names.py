@@ -301,6 +301,7 @@ ADDRESSES = {
     "api:budget": PLAIN,
     "reports:use_nudge": PLAIN,
     "reports:use_keep": PLAIN,
+    "reports:use_tell": PLAIN,
     "reports:budgets": Address(
         probes=({"queue": PROBE, "amount": "5", "begin": "2026-11-01", "end": "2026-11-30"},)
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from portal.approvals.edits import expectation
+from portal.approvals.edits import PLANNED_WITH, expectation
 from portal.audit.models import AuditEntry
 from portal.teams.access import dividable_queues, visible_queues
 from portal.teams.rights import Person
@@ -23,6 +23,11 @@ class EditOfQuotas:
     expected: str
     """Empty where nobody planned it, or the reader does not read its queue."""
     may_revert: bool
+
+    @property
+    def planned_with(self) -> int | None:
+        """The id of the edit of the same queue that it repeats, which was planned for it."""
+        return self.change.expected.get(PLANNED_WITH)
 
 
 def edits_of(entries: Iterable[AuditEntry], reader: Person) -> Mapping[int, EditOfQuotas]:

@@ -72,6 +72,8 @@ class FieldChange:
     field: str
     before: str
     after: str
+    is_fact: bool
+    """It says what the act was about: nothing is known to have been otherwise before."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,16 @@ class AuditLine:
     @property
     def changes(self) -> list[FieldChange]:
         before, after = self.entry.before or {}, self.entry.after or {}
-        return [FieldChange(name_of(name), words_of(name, before.get(name)), words_of(name, after.get(name)))
-                for name in {**before, **after} if name != KEY]  # fmt: skip
+        return [
+            FieldChange(
+                name_of(name),
+                words_of(name, before.get(name)),
+                words_of(name, after.get(name)),
+                is_fact=name not in before,
+            )
+            for name in {**before, **after}
+            if name != KEY
+        ]
 
     @property
     def first_changes(self) -> list[FieldChange]:

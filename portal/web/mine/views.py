@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from django.db.models import Max
 from django.http import Http404, HttpResponse
@@ -27,11 +26,12 @@ from portal.selectors.default_class import class_wished
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.mine.active import Active, active_of, own
+from portal.web.mine.again import again, ahead
 from portal.web.mine.endings import EndedWork, ended
 from portal.web.mine.now import Now, now_and_next
 from portal.web.mine.queues import own_share, teams_of
 from portal.web.overview.views import chosen_class
-from scheduling.models import Cluster, GpuClass, Workload
+from scheduling.models import Cluster, GpuClass
 from scheduling.services.ledger.singles import Work
 
 PRESET = "30d"
@@ -95,9 +95,8 @@ def _cost(scope: Scope, filters: ReportFilters) -> Decimal:
     return Decimal(str(round(sum(one.cost for one in charged), 6))).quantize(Decimal("0.01"))
 
 
-MONTH = "month"
-AGAIN = 3
-"""Kinds of work offered to be submitted again."""
+MONTH, AGAIN = "month", "again"
+"""Parts of the page that are asked for once it stands."""
 
 
 @page_view
@@ -107,6 +106,8 @@ def my_work(request: PersonRequest, cluster: str) -> HttpResponse:
         # Weeks of rows: the page loads them once it stands.
         shown = {"cluster": found, "month": month(found, user)}
         return render(request, "web/mine/_month.html", shown)
+    if request.GET.get("part") == AGAIN:
+        return render(request, "web/mine/_again_ahead.html", ahead(request, found))
     classes = list(classes_of(found).values())
     chosen = chosen_class(request, classes) if "class" in request.GET else None
     active = active_of(found, user)
@@ -145,16 +146,3 @@ def _usual_class(
     last = mine.annotate(last=Max("submitted_at")).order_by("-last").first()
     used = last[0] if last else None
     return next((c for c in classes if c.pk == used), next(iter(classes), None))
-
-
-def again(cluster: Cluster, user: User) -> list[dict[str, Any]]:
-    """The last workload of each queue and type that the person used, the newest first."""
-    mine = own(cluster, user).order_by()
-    newest = mine.values("queue", "type").annotate(last=Max("submitted_at")).order_by("-last")
-    times = newest.values("last")[:AGAIN]
-    found: dict[tuple[int | None, str], Workload] = {}
-    for work in mine.filter(submitted_at__in=times).order_by("-submitted_at", "-id"):
-        found.setdefault((work.queue_id, work.type), work)
-    return [
-        {"work": work, "is_first": i == 0} for i, work in enumerate(list(found.values())[:AGAIN])
-    ]

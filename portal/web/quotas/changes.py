@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from portal.accounts.models import User
-from portal.approvals.edits import expectation
+from portal.approvals.edits import PLANNED_WITH, expectation
 from portal.display.format import number
 from portal.teams.access import dividable_queues, visible_cells, visible_queues
 from scheduling.models import Queue, QuotaChange
@@ -37,6 +37,11 @@ class Entry:
     @property
     def expected(self) -> str:
         return expectation(self.change.expected)
+
+    @property
+    def planned_with(self) -> int | None:
+        """The id of the edit of the same queue that it repeats, which was planned for it."""
+        return self.change.expected.get(PLANNED_WITH)
 
     @property
     def is_ahead(self) -> bool:

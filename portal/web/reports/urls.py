@@ -8,6 +8,7 @@ app_name = "reports"
 urlpatterns = [
     path("use/idle/<str:uid>/nudge", use.nudge, name="use_nudge"),
     path("use/idle/<str:uid>/keep", use.keep, name="use_keep"),
+    path("use/asked/<str:uid>/tell", use.tell, name="use_tell"),
     path("views", saved_views.views, name="views"),
     path("views/save", saved_views.save, name="view_save"),
     path("views/<int:pk>", saved_views.change, name="view_change"),

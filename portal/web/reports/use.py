@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
@@ -13,10 +14,13 @@ from django.shortcuts import get_object_or_404, redirect
 from portal.accounts.models import User
 from portal.display.format import class_number, memory, money
 from portal.display.spread import share
+from portal.notices import hardly_used
 from portal.notices import idle as notices
 from portal.reports import words
 from portal.reports.figures import use as figures
-from portal.reports.requests_and_use import AskedRow
+from portal.reports.forms import form_of
+from portal.reports.requests_and_use import AskedRow, asked_against_used
+from portal.reports.scope import report_scope
 from portal.reports.use import SHOWN, IdleRow, UseReport
 from portal.teams.access import may_operate_workload, operable, visible_workloads
 from portal.web.frame.requests import PersonRequest, act_view
@@ -51,13 +55,21 @@ class UseLine:
     memory_bar: Meter
     activity_bar: Meter
     saves: str
+    tells: bool
+    """Whether the person may have its owner told."""
+    told_at: datetime | None
+    """When the owner was told, if today."""
 
 
 def use_page(report: UseReport, *, user: User, show_all: bool = False) -> dict[str, Any]:
     currency = report.cluster.currency
     rows = report.requests if show_all else _first(report.requests)
     saved = [row.saves for row in rows if row.saves]
-    lines = _lines(report, user)
+    tellable = [_last_run(row) for row in rows if _has_other_owner(row, user)]
+    may = operable(user, [*(row.spell.workload for row in report.now), *tellable])
+    tells = may & {work.pk for work in tellable}
+    told = hardly_used.told_today(report.cluster, tells) if tells else {}
+    lines = [_line(row, user, may=row.spell.workload.pk in may) for row in report.now]
     return {
         "range_note": words.range_note(report.filters, None),
         "lines": lines,
@@ -69,7 +81,12 @@ def use_page(report: UseReport, *, user: User, show_all: bool = False) -> dict[s
         "nothing_share": share(report.nothing, report.total.idle),
         "partly_share": share(report.partly, report.total.idle),
         "figure": figures.by_period(report) if report.days else None,
-        "asked": [_asked_and_used(report, row) for row in rows],
+        "asked": [
+            _asked_and_used(
+                report, row, tells=row.newest_id in tells, told_at=told.get(row.newest_id)
+            )
+            for row in rows
+        ],
         "saved": money(sum(saved), currency) if saved else "",
         "saving": len(saved),
         "told_after": report.cluster.idle_after_s,
@@ -100,10 +117,14 @@ def _sum(report: UseReport, costs: list[float | None]) -> str:
     return money(sum(known), report.cluster.currency) if known else ""
 
 
-def _lines(report: UseReport, user: User) -> list[IdleLine]:
-    works = [row.spell.workload for row in report.now]
-    mine = operable(user, works)
-    return [_line(row, user, may=row.spell.workload.pk in mine) for row in report.now]
+def _has_other_owner(row: AskedRow, user: User) -> bool:
+    """Whether there is one person, and not ``user``, to tell that less would do."""
+    return bool(row.would_do and row.user) and row.user != user.get_username()
+
+
+def _last_run(row: AskedRow) -> Workload:
+    """As far as the right to act on it depends on it; never saved."""
+    return Workload(pk=row.newest_id, user=row.user, queue_id=row.queue_id)
 
 
 def _line(row: IdleRow, user: User, *, may: bool) -> IdleLine:
@@ -125,7 +146,9 @@ def _fate(row: IdleRow) -> str:
     return "service, only told" if kind == WorkloadType.INFERENCE else "only told"
 
 
-def _asked_and_used(report: UseReport, row: AskedRow) -> UseLine:
+def _asked_and_used(
+    report: UseReport, row: AskedRow, *, tells: bool, told_at: datetime | None
+) -> UseLine:
     part = share(row.memory_mib, row.memory_total_mib)
     text = f"{memory(row.memory_mib)} of {memory(row.memory_total_mib)}" if part else "–"
     saves = "" if row.saves is None else money(row.saves, report.cluster.currency)
@@ -136,6 +159,8 @@ def _asked_and_used(report: UseReport, row: AskedRow) -> UseLine:
         Meter(round(100 * (part or 0.0), 2), 100.0),
         Meter(round(100 * row.activity, 2), 100.0),
         saves,
+        tells,
+        told_at,
     )
 
 
@@ -188,3 +213,35 @@ def _may(request: PersonRequest, work: Workload) -> None:
     """Raises Http404 for whoever may do nothing to it, as where there is a spell."""
     if work.user != request.user.get_username() and not may_operate_workload(request.user, work):
         raise Http404
+
+
+@act_view
+def tell(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
+    """Have the owner of a workload told that less would do, as the report of the address says."""
+    found = get_cluster(request, cluster)
+    works = visible_workloads(request.user).filter(cluster=found)
+    work = get_object_or_404(works.select_related("cluster", "queue"), uid=uid)
+    if work.user == request.user.get_username() or not may_operate_workload(request.user, work):
+        raise Http404
+    try:
+        row = _asked_row(request, work)
+        hardly_used.tell_owner(work, row, by=request.user)
+        messages.success(request, f"{work.user} is told that {row.would_do} would do.")
+    except ServiceError as refused:
+        messages.error(request, str(refused))
+    there = came_from(request)
+    return HttpResponseRedirect(there) if there else redirect("reports:use", cluster)
+
+
+def _asked_row(request: PersonRequest, work: Workload) -> AskedRow:
+    """Of which ``work`` is the last run. Raises ServiceError where there is nothing to tell its owner."""
+    form = form_of(work.cluster, request.user, request.GET)
+    if form.is_valid():
+        filters = form.filters()
+        scope = report_scope(work.cluster, filters, request.user)
+        for row in asked_against_used(scope, filters, request.user, reads_costs=False):
+            if row.newest == work.uid and _has_other_owner(row, request.user):
+                return row
+    raise ServiceError(
+        "moved_on", f"The report asks nothing less of {work.name} any more.", "See the page again."
+    )

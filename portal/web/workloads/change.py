@@ -24,6 +24,7 @@ from portal.teams.submission import SubmissionError, priority_classes_to_give
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.moments import local
+from portal.web.workloads.class_choices import ClassChoices
 from portal.web.workloads.detail import visible
 from portal.web.workloads.fields import DurationField, duration_text
 from portal.web.workloads.forms import MAX_PODS
@@ -38,7 +39,7 @@ AT = {"run_time_limit": "run_time_limit", "gpu_classes": "class_1", "array": "at
 """Field of a refusal -> that of the form."""
 
 
-class ChangeForm(forms.Form):
+class ChangeForm(ClassChoices):
     """What stands there, to be edited; once valid, ``change`` says what is to be otherwise."""
 
     priority_class = forms.ChoiceField(required=False, label="Priority class")
@@ -60,27 +61,15 @@ class ChangeForm(forms.Form):
             request.user.display_time_zone or work.cluster.display_time_zone,
         )
         super().__init__(data, initial=values_of(work, self.zone))
-        self.known = [c.name for c in work.cluster.gpu_classes.all()]
         given = priority_classes_to_give(request.user, work.cluster, [work])
         names = dict.fromkeys([self.initial["priority_class"], *(p.name for p in given)])
         self.fields["priority_class"].choices = [(n, n) for n in names if n]  # type: ignore[attr-defined] # a ChoiceField
         self.fields["not_before"].zone = zone(self.zone)  # type: ignore[attr-defined] # a MomentField
-        for place, _ in enumerate(self.known, 1):
-            choices = [("", "–"), *((name, name) for name in self.known)]
-            label = {1: "1st choice", 2: "2nd choice", 3: "3rd choice"}.get(
-                place, f"{place}th choice"
-            )
-            self.fields[f"class_{place}"] = forms.ChoiceField(
-                required=False, choices=choices, label=label
-            )
+        self.offer_classes(work.cluster, first_required=False)
         if not work.turn.get("array"):
             del self.fields["at_once"]
         if work.gpus % 1000:
             del self.fields["gpus_per_pod"]
-
-    @property
-    def choices_of_class(self) -> list[forms.BoundField]:
-        return [self[name] for name in self.fields if name.startswith("class_")]
 
     @property
     def change(self) -> WorkloadChange:
@@ -110,8 +99,7 @@ class ChangeForm(forms.Form):
 
     def _classes(self, now: dict[str, Any]) -> tuple[str, ...]:
         """In their new order; empty where it is the old one."""
-        wanted = [self.cleaned_data.get(name) for name in self.fields if name.startswith("class_")]
-        classes = tuple(dict.fromkeys(name for name in wanted if name))
+        classes = tuple(dict.fromkeys(self.chosen_classes(self.cleaned_data)))
         return () if classes == tuple(self.work.gpu_classes) else classes
 
     def add_faults(self, refused: ServiceError) -> None:

@@ -15,6 +15,7 @@ from portal.teams import arrays
 from portal.teams.access import submittable_queues
 from portal.teams.submission import NEVER_FITS, find_faults, usable_priority_classes
 from portal.web.workloads import manifest as texts
+from portal.web.workloads.class_choices import ClassChoices
 from portal.web.workloads.fields import CommandField, DurationField, NamesField, PairsField
 from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, WorkloadType
 from scheduling.services.errors import ServiceError
@@ -53,7 +54,7 @@ class ArrayFields(forms.Form):
         return data
 
 
-class SubmitForm(ArrayFields):
+class SubmitForm(ArrayFields, ClassChoices):
     """Once valid, ``manifest`` is the object it describes."""
 
     kind = forms.ChoiceField(
@@ -131,7 +132,6 @@ class SubmitForm(ArrayFields):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.user, self.cluster = user, cluster
-        self.known = {c.name: c for c in cluster.gpu_classes.all()}
         self.leaves = leaves_of(user, cluster) if leaves is None else leaves
         self.fields["not_before"].zone = zone(  # type: ignore[attr-defined] # a MomentField
             user.display_time_zone or cluster.display_time_zone
@@ -140,16 +140,7 @@ class SubmitForm(ArrayFields):
         classes = self._priority_classes()
         self._choices("priority_class", [(one.name, one.name) for one in classes])
         self.of_sessions = [c.name for c in classes if c.type == WorkloadType.INTERACTIVE]
-        for i in range(len(self.known)):
-            self.fields[f"class_{i + 1}"] = forms.ChoiceField(
-                required=i == 0,
-                choices=[("", "–"), *((name, name) for name in self.known)],
-                label=f"{_nth(i + 1)} choice",
-            )
-
-    @property
-    def choices_of_class(self) -> list[forms.BoundField]:
-        return [self[name] for name in self.fields if name.startswith("class_")]
+        self.offer_classes(cluster, first_required=True)
 
     @property
     def has_more(self) -> bool:
@@ -232,7 +223,7 @@ class SubmitForm(ArrayFields):
         return self.of_sessions[0] if is_session and chosen not in self.of_sessions else chosen
 
     def _gpu_classes(self, data: Mapping[str, Any], *, quietly: bool = False) -> list[GpuClass]:
-        names = [data[key] for key in data if key.startswith("class_") and data[key]]
+        names = self.chosen_classes(data)
         for i, name in enumerate(names):
             if name in names[:i] and not quietly:
                 self.add_error("class_1", f"{name} is chosen twice. Choose each class once.")
@@ -357,7 +348,3 @@ def first_values(cluster: Cluster, leaves: Sequence[Queue], default_class: str) 
         "class_1": gpu_class.name if gpu_class else "",
         "run_time_limit": "24 h",
     }
-
-
-def _nth(n: int) -> str:
-    return {1: "1st", 2: "2nd", 3: "3rd"}.get(n, f"{n}th")

@@ -20,6 +20,7 @@ from portal.web.frame.requests import PersonRequest, act_view, attached
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads import manifest as texts
 from portal.web.workloads.ahead import StartOutlook, outlook
+from portal.web.workloads.class_choices import CHOICE
 from portal.web.workloads.copies import Copy, clone_of, last_of
 from portal.web.workloads.detail import remember
 from portal.web.workloads.forms import Leaves, PasteForm, SubmitForm, first_values, leaves_of
@@ -34,7 +35,7 @@ AnyForm = SubmitForm | PasteForm
 def submit(request: PersonRequest, cluster: str) -> HttpResponse:
     """The page. Posted with ``check`` it shows what would happen, and creates nothing."""
     found = get_cluster(request, cluster)
-    form, note = _form(request, found)
+    form, note = form_of(request, found)
     checked = "check" in request.POST
     if request.method == "POST" and form.is_valid() and not checked:
         uid = _create(request, found, form)
@@ -42,7 +43,7 @@ def submit(request: PersonRequest, cluster: str) -> HttpResponse:
             return redirect("web:workload", cluster=found.name, uid=uid)
     context = {**_context(request, found, form), "note": note}
     if request.method == "POST":
-        context["outlook"] = _outlook(request, found, form)
+        context["outlook"] = outlook_of(request, found, form)
     status = 422 if form.errors and not checked else 200
     return render(request, "web/workloads/submit.html", context, status=status)
 
@@ -51,12 +52,12 @@ def submit(request: PersonRequest, cluster: str) -> HttpResponse:
 def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     """What the form would make, as it stands now; ``?download`` gives the manifest as a file."""
     found = get_cluster(request, cluster)
-    form, _ = _form(request, found)
+    form, _ = form_of(request, found)
     form.is_valid()
     if "download" in request.GET and form.manifest is not None:
         name = form.manifest["metadata"]["name"]
         return attached(texts.write(form.manifest), f"{name}.yaml", "application/yaml")
-    shown = {**_context(request, found, form), "outlook": _outlook(request, found, form)}
+    shown = {**_context(request, found, form), "outlook": outlook_of(request, found, form)}
     shown["faults"], shown["missing"] = _so_far(form)
     return render(request, "web/workloads/_outcome.html", {**shown, "swap": True})
 
@@ -98,7 +99,7 @@ def _as_text(form: SubmitForm) -> dict[str, str]:
     return {name: str(form[name].value() or "")[:16384] for name in names}
 
 
-def _form(request: PersonRequest, cluster: Cluster) -> tuple[AnyForm, str]:
+def form_of(request: PersonRequest, cluster: Cluster) -> tuple[AnyForm, str]:
     """The form as it was posted, or as it begins; and what is to be said of how it begins."""
     pasted = request.GET.get("as") == "manifest"
     if request.method == "POST":
@@ -204,7 +205,6 @@ def _made(
 SECRET = frozenset({"env", "secrets", "even_if_never", "template_name", "template_team"})
 """Fields that no address carries: what they hold is nobody else's, or decided anew each time."""
 LONGEST_ADDRESS = 4000
-CHOICE = "class_"
 
 
 def _address(request: PersonRequest, cluster: Cluster, form: AnyForm) -> str:
@@ -264,7 +264,7 @@ def _so_far(form: AnyForm) -> tuple[list[tuple[str, str]], list[str]]:
     return [fault for fault in _faults(form) if fault[0] not in empty], empty
 
 
-def _outlook(request: PersonRequest, cluster: Cluster, form: AnyForm) -> StartOutlook | None:
+def outlook_of(request: PersonRequest, cluster: Cluster, form: AnyForm) -> StartOutlook | None:
     """What would happen to what is typed so far; None while there is nothing to judge."""
     draft = form.draft()
     try:

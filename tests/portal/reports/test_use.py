@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
@@ -14,8 +15,9 @@ from portal.notices import idle as notices
 from portal.notices.models import Kind, Notice, Preference, When
 from portal.reports.requests_and_use import AskedRow, would_do
 from portal.reports.use import SHOWN, use
-from portal.web.reports.use import _first
+from portal.web.reports.use import UseLine, _first
 from scheduling.models import (
+    Announcement,
     Cluster,
     GpuClass,
     GpuUse,
@@ -154,7 +156,7 @@ def test_what_fits_as_it_was_asked_stays_among_the_rows_that_would_save_somethin
 def _asked(name: str, would_do: str) -> AskedRow:
     return AskedRow(
         name, "vision", 1, "ann", 1, 1.0, "h100", 0, 10.0, 0.0, 0.0, 0.5, would_do, 0.5, 1.0,
-        "uid",
+        "uid", 1, 1,
     )  # fmt: skip
 
 
@@ -321,3 +323,69 @@ def test_act_on_what_idles_no_longer_says_so(small: Small) -> None:
     said = client.post(address, {"next": reverse("reports:waits", args=["fra1"])}, follow=True)
 
     assert b"are no longer idle" in said.content
+
+
+def hardly_using(small: Small) -> Workload:
+    small.sample(small.vision, small.h100, allocated=8, used=2)
+    work = held(small.vision, small.h100, name="eval-1")
+    GpuUse.objects.create(
+        workload=work, gpu_class=small.h100, start=END - 2 * HOUR,
+        gpu_s=20 * 3600, active_gpu_s=2 * 3600,
+    )  # fmt: skip
+    return work
+
+
+def test_who_may_act_has_the_owner_told_that_less_would_do_once_a_day(small: Small) -> None:
+    owner = make_member(small.vision, name="ann", may_submit=True)
+    stranger = make_member(small.platform, name="zoe", may_submit=True)
+    work = hardly_using(small)
+
+    tellers = (owner, stranger, small.operator, small.operator)
+    assert [tell(user, work) for user in tellers] == [404, 404, 302, 302]
+
+    (notice,) = Notice.objects.all()
+    assert (notice.user, notice.kind) == (owner, Kind.IDLE)
+    assert notice.title == "eval asks for more than it uses: 1 × h100 would do."
+    (line,) = Announcement.objects.filter(kind="work.owner_told")
+    assert (line.actor, line.after) == (
+        small.operator.get_username(), {"owner": "ann", "would_do": "1 × h100"},
+    )  # fmt: skip
+
+
+def test_report_offers_to_tell_the_owner_and_then_says_when(small: Small) -> None:
+    make_member(small.vision, name="ann", may_submit=True)
+    work = hardly_using(small)
+    offers = [asked_of(user).tells for user in (small.operator, User.objects.get(username="ann"))]
+    tell(small.operator, work)
+
+    assert offers == [True, False]
+    assert asked_of(small.operator).told_at == END
+
+
+def test_owner_who_takes_no_such_notices_is_not_said_to_be_told(small: Small) -> None:
+    owner = make_member(small.vision, name="ann", may_submit=True)
+    Preference.objects.create(user=owner, kind=Kind.IDLE, when=When.OFF)
+
+    said = told(small.operator, hardly_using(small))
+
+    assert b"ann takes no notices of idle GPUs" in said.content
+    assert not Announcement.objects.filter(kind="work.owner_told").exists()
+
+
+def asked_of(user: User) -> UseLine:
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    (line,) = client.get(reverse("reports:use", args=["fra1"])).context["asked"]
+    assert isinstance(line, UseLine)
+    return line
+
+
+def told(user: User, work: Workload, *, follow: bool = True) -> HttpResponse:
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    address = reverse("reports:use_tell", args=["fra1", work.uid])
+    return client.post(address, follow=follow)  # type: ignore[return-value]
+
+
+def tell(user: User, work: Workload) -> int:
+    return told(user, work, follow=False).status_code

@@ -6,7 +6,9 @@ import pytest
 
 from portal.accounts.models import User
 from portal.audit.models import AuditEntry
+from portal.web.audit.views import AuditLine
 from scheduling.services import events
+from scheduling.services.events import announce
 from scheduling.services.queues.save import Field, QuotaCell, save_quotas
 from tests.factories import example_cluster, make_member
 from workshop.demo.organisation import H100
@@ -143,3 +145,34 @@ def test_queues_to_choose_are_those_whose_log_is_read(cluster, client):
     assert {path.partition("/")[0] for path in read(client, "lead").context["paths"]} == {
         "research"
     }
+
+
+def test_repeat_of_an_edit_leads_the_auditor_to_the_edit_that_planned_it(
+    cluster, client, django_capture_on_commit_callbacks
+):
+    with django_capture_on_commit_callbacks(execute=True):
+        change = edited(cluster, User.objects.get(username="admin"))
+    change.expected = {"planned_with": 7}
+    change.save()
+    page = read(client, "admin").text
+    planned = f"/c/fra1/quotas/{change.queue.name}/changes/7/"
+    assert f'<a href="{planned}">Planned with the edit that it repeats</a>' in page
+    assert "nobody planned it ahead" not in page
+
+
+def test_what_an_act_was_about_reads_as_a_fact_and_a_change_as_a_change():
+    entry = AuditEntry(before={"state": "open"}, after={"state": "approved", "kind": "boost"})
+    assert [(one.field, one.is_fact) for one in AuditLine(entry).changes] == [
+        ("state", False),
+        ("kind", True),
+    ]
+
+
+def test_fact_stands_in_the_log_without_an_arrow(
+    cluster, client, django_capture_on_commit_callbacks
+):
+    with django_capture_on_commit_callbacks(execute=True):
+        announce("request.submit", actor="admin", cluster=cluster, after={"kind": "boost"})
+    page = read(client, "admin").text
+    assert "kind <b>boost</b>" in page
+    assert "<dt>kind</dt><dd>boost</dd>" in page

@@ -44,6 +44,16 @@ def test_edit_that_repeats_holds_each_time_and_no_longer(lead, name):
     assert ", 3 times." in lead.get(URL).content.decode()
 
 
+def test_repeat_of_an_edit_leads_to_the_edit_with_which_it_was_planned(lead, name):
+    post(in_utc(lead), {name("vision"): "8"}, repeat="week", times="2", **SPAN)
+    first, second = QuotaChange.objects.order_by("effective_from")
+    place = f"/c/fra1/quotas/{first.queue.name}/changes"
+
+    page = lead.get(f"{place}/{second.pk}/").content.decode()
+    assert f'<a href="{place}/{first.pk}/">Planned with the edit that it repeats</a>' in page
+    assert "Planned with" not in lead.get(f"{place}/{first.pk}/").content.decode()
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [

@@ -415,3 +415,32 @@ def test_image_and_command_used_last_are_there_again(as_user, cluster, kube):
 def test_who_may_submit_nowhere_finds_no_form(as_user, cluster):
     Persona.objects.filter(name="researcher").update(grants={})
     assert as_user("m.okafor").get(SUBMIT).status_code == 404
+
+
+def test_form_without_script_offers_each_place_of_the_order_and_no_dead_button(as_user, cluster):
+    page = as_user("researcher").get(SUBMIT).content.decode()
+    order = page[page.index('id="class-order"') : page.index("</fieldset>")]
+    assert order.count("<select") == cluster.gpu_classes.count()
+    assert all("hidden" in button.split(">")[0] for button in order.split("<button")[1:])
+
+
+def test_home_says_of_work_to_submit_again_what_the_submit_page_would_say(as_user, cluster, kube):
+    client, queue = as_user("researcher"), cluster.queues.get(name="pretraining")
+    made = kube.get(job("pretraining", client.post(SUBMIT, FORM) and "probe"))
+    uid = made["metadata"]["uid"]
+    make_workload(queue, uid=uid, name="probe", user="researcher")
+    home = client.get(f"/c/fra1/work/?part=again&clone={uid}").context
+    page = client.post(PREVIEW, {**FORM, "name": "probe-copy"}).context["outlook"]
+    runs = [row for row in page.rows if row.verdict.tone != "err"]
+    assert [(r.gpu_class.name, r.starts, r.cost) for r in home["rows"]] == [
+        (r.gpu_class.name, r.starts, r.cost) for r in runs
+    ]
+    assert len(runs) > 0
+
+
+def test_home_plans_no_work_of_others(as_user, cluster, kube):
+    queue = cluster.queues.get(name="pretraining")
+    make_workload(queue, uid="theirs", name="theirs", user="lead")
+    client = as_user("researcher")
+    assert client.get("/c/fra1/work/?part=again&clone=theirs").status_code == 404
+    assert client.get("/c/fra1/work/?part=again").status_code == 404
