@@ -168,8 +168,8 @@ class World:
         eventually(lambda: self._arrives(worker, self._versions(worker)))
 
     def _arrives(self, worker: workers.ClusterTurn, served: set[int]) -> bool:
-        """Whether the mirror comes to hold what was ``served`` soon; else the server has gone on since. To look
-        into the mirror is cheap; to list everything is most of what a server of the tests computes."""
+        """Whether the mirror comes to hold what was ``served`` soon; else the server has gone on since. To
+        look into the mirror is cheap; to list everything is most of what a server of the tests computes."""
         until = time.monotonic() + 0.2
         while self._mirrored(worker) != served:
             if time.monotonic() > until:
