@@ -10,9 +10,9 @@
    c. or makes room: moves others on any class, else shrinks or evicts them,
    d. or waits, with a reason. A gang that its share could hold keeps its turn in the queue, and the first
       submitted of such gangs of a class that are owed its GPUs keeps free nodes (``turns``, ``reserve``).
-4. Whose claim the next cycle would turn into a start at once starts now. Where anybody does or left, a turn was
-   kept or shares have changed, ask those who wait once more, as the next cycle would: a plan leaves nothing to
-   do to a second one (law 4). What left is borrowed no sooner.
+4. Whose claim the next cycle would turn into a start at once starts now. Where anybody does or left, a turn
+   was kept or shares have changed, ask those who wait once more, as the next cycle would: a plan leaves
+   nothing to do to a second one (law 4). What left is borrowed no sooner.
 5. Say of those that wait what others would leave for, were a rule waived (``what_bars``).
 6. Elastic gangs grow into what is left.
 """
