@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
+from scheduling.engine.admission.reserve import hold_nodes_again, let_nodes_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.placement.node_room import sit, take_open
@@ -19,12 +20,18 @@ from scheduling.engine.placement.place import is_free, place_between, sit_as_pro
 from scheduling.engine.placement.unlike import all_fit
 from scheduling.engine.quota.standing import CLAIMS, PAST_NOMINAL, standing
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Work
+from scheduling.engine.state.input import Holds, Work
+from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.order import PendingSlots, RunningSlots
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER, NOW
-from scheduling.engine.statement.lines import recall, seat_out
-from scheduling.engine.statement.operations import admit, promise
+from scheduling.engine.statement.lines import recall, seat_out, take_back
+from scheduling.engine.statement.operations import (
+    admit,
+    charge_promise,
+    note_first_promised,
+    promise,
+)
 from scheduling.engine.statement.statement import unseat
 
 
@@ -36,13 +43,50 @@ def seat_the_promised(world: Session) -> None:
     item = _promised(ordering.pending, world.work.claims)
     item = _own_room_first(world.work, ordering.running, item)
     for w in item:
-        _claim(world, w)
+        _claim(world.work, world.holds, world.room, world.seats, world.out, w)
     # A start elsewhere leaves seats to others, who are asked once more.
-    while _start_some(world, item):
+    while _start_some(world, item, codes.UNDECIDED):
         pass
     for w in item:
         if world.out.members[w] > 0 and world.out.action[w] == codes.UNDECIDED:
             _wait_or_lapse(world, w)
+
+
+@inner
+def start_the_promised(world: Session) -> bool:
+    """Whether anybody who claims room by now starts at once, as by step 2 of the next plan: on what is free
+    beside the seats of the other claims, whose own free GPUs are kept for nobody meanwhile, nor are nodes.
+    """
+    work, room, out, queues, some = world.work, world.room, world.out, world.queues, False
+    if not (queues.starts.first_promised >= 0).any():
+        return False
+    for c in range(queues.reservations.slot.size):
+        let_nodes_of(work, room, queues, out, c)
+    item = _claiming(world.ordering.pending, out)
+    item = _own_room_first(work, world.ordering.running, item)
+    for w in item:
+        charge_promise(world, w, -1, False)
+    while _start_some(world, item, codes.RESERVE):
+        some = True
+    for w in item:
+        if out.action[w] == codes.RESERVE:
+            charge_promise(world, w, 1, True)
+        else:
+            note_first_promised(queues, out, out.gpu_class[w])
+    for c in range(queues.reservations.slot.size):
+        hold_nodes_again(work, room, queues, out, c)
+    return some
+
+
+@inner
+def _claiming(pending: PendingSlots, out: Decisions) -> Ints:
+    """Those who claim room by now, in line."""
+    found, size = np.empty(pending.size[0], np.int64), 0
+    for k in range(pending.size[0]):
+        if out.reason[pending.slot[k]] == codes.AWAITS_VICTIMS:
+            found[size] = pending.slot[k]
+            size += 1
+    return found[:size]
 
 
 @inner
@@ -77,18 +121,17 @@ def _own_room_first(work: Work, running: RunningSlots, item: Ints) -> Ints:
 
 
 @inner
-def _claim(world: Session, w: int) -> None:
+def _claim(work: Work, holds: Holds, room: NodeRoom, seats: Seats, out: Decisions, w: int) -> None:
     """Sit down on the claimed seats, for later; ``out.members`` says how many, 0 where the claim lapses."""
-    out = world.out
     if out.action[w] != codes.UNDECIDED:
         out.lapsed[w] = _settled(out, w)
         return
-    members = sit_as_promised(world.work, world.holds, world.room, world.seats, w)
+    members = sit_as_promised(work, holds, room, seats, w)
     if members == 0:
         out.lapsed[w] = codes.SEATS_GONE
         return
-    seat_out(out, world.seats, w, members)
-    out.members[w] = members
+    seat_out(out, seats, w, members)
+    out.members[w], out.gpu_class[w] = members, work.gpu_class[w]
 
 
 @inner
@@ -99,16 +142,19 @@ def _settled(out: Decisions, w: int) -> int:
 
 
 @inner
-def _start_some(world: Session, item: Ints) -> bool:
-    """Whether anybody who had not started does."""
+def _start_some(world: Session, item: Ints, state: int) -> bool:
+    """Whether anybody does whose action is ``state``."""
     work, out, some = world.work, world.out, False
     for w in item:
-        if out.members[w] == 0 or out.action[w] != codes.UNDECIDED:
+        if out.members[w] == 0 or out.action[w] != state:
             continue
-        c, members = work.gpu_class[w], recall(out, world.seats, w)
-        gpus = members * work.need[GPUS, w]
-        late = standing(world, w, c, gpus, CLAIMS).late or _is_taken_away(world, w, c, gpus)
-        if not late and _finds_seats(world, w, c, members):
+        c, members = out.gpu_class[w], recall(out, world.seats, w)
+        stands = standing(world, w, c, members * work.need[GPUS, w], CLAIMS)
+        if stands.late or stands.says >= PAST_NOMINAL:
+            continue
+        if _finds_seats(world, w, c, members):
+            if state == codes.RESERVE:
+                take_back(out, w)
             admit(world, w, c, members)
             some = True
     return some
@@ -139,7 +185,8 @@ def _wait_or_lapse(world: Session, w: int) -> None:
     """Its claim stands until its victims are gone, unless people took it away or it is overdue."""
     work, out, rules = world.work, world.out, world.rules
     c, members = work.gpu_class[w], recall(out, world.seats, w)
-    if _is_taken_away(world, w, c, members * work.need[GPUS, w]):
+    # Shares, and what others keep back, take no claim away; quota does once a grace is over.
+    if standing(world, w, c, members * work.need[GPUS, w], CLAIMS).says >= PAST_NOMINAL:
         out.lapsed[w] = codes.TAKEN_AWAY
     elif rules.now >= work.room_due[w] + rules.claim_hold:
         out.lapsed[w] = codes.OVERDUE
@@ -148,11 +195,3 @@ def _wait_or_lapse(world: Session, w: int) -> None:
         promise(world, w, c, members)
     else:
         unseat(work, world.room, world.seats, w, members)
-
-
-@inner
-def _is_taken_away(world: Session, w: int, c: int, gpus: int) -> bool:
-    """Whether a limit forbids its start by now: those of workloads and users, hours, and quota whose grace,
-    if it was lowered, is over. Shares, and what others keep back, forbid nothing.
-    """
-    return bool(standing(world, w, c, gpus, CLAIMS).says >= PAST_NOMINAL)

@@ -110,7 +110,7 @@ def let_nodes_of(work: Work, room: NodeRoom, queues: Queues, out: Decisions, c: 
 @inner
 def hold_nodes_again(work: Work, room: NodeRoom, queues: Queues, out: Decisions, c: int) -> None:
     w = queues.reservations.slot[c]
-    for i in range(queues.reservations.members[c]):
+    for i in range(queues.reservations.members[c] if w >= 0 else 0):
         seat = out.pool.first[w] + i
         sit(room, work, w, out.pool.node[seat], out.pool.device[seat], LATER)
 

@@ -163,6 +163,11 @@ def _may_grow(world: Session, w: int, owed: Flags, turn: int, later: bool) -> bo
     stands = standing(world, w, c, gpus, GROWS)
     if (stands.late and not later) or not may_hold(stands, 0 if owed[c] else turn):
         return False
+    holder = queues.reservations.slot[c]
+    beside = need_of(work, holder) + gpus if holder >= 0 and work.queue[holder] == q else 0
+    # A gang of the same queue that keeps nodes would lose them once this takes it past its share.
+    if beside > 0 and past_shares_of(world, holder, c, beside)[0] > 0:
+        return False
     return not owed[c] or owes(tree, quotas, queues, q, -1, c, gpus)
 
 

@@ -10,8 +10,9 @@
    c. or makes room: moves others on any class, else shrinks or evicts them,
    d. or waits, with a reason. A gang that its share could hold keeps its turn in the queue, and the first
       submitted of such gangs of a class that are owed its GPUs keeps free nodes (``turns``, ``reserve``).
-4. Where somebody left, a turn was kept or shares have changed, ask those who wait once more, as the next
-   cycle would: a plan leaves nothing to do to a second one (law 4). What left is borrowed no sooner.
+4. Whose claim the next cycle would turn into a start at once starts now. Where anybody does or left, a turn
+   was kept or shares have changed, ask those who wait once more, as the next cycle would: a plan leaves
+   nothing to do to a second one (law 4). What left is borrowed no sooner.
 5. Say of those that wait what others would leave for, were a rule waived (``what_bars``).
 6. Elastic gangs grow into what is left.
 """
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.admission.kept_room import is_kept_for_short, tell_kept_for_short
-from scheduling.engine.admission.promise import seat_the_promised
+from scheduling.engine.admission.promise import seat_the_promised, start_the_promised
 from scheduling.engine.admission.reserve import (
     forget_reservation,
     hold_nodes_again,
@@ -105,7 +106,10 @@ def decide_all(world: Session) -> None:
         begin_round(world.room)
         _ask_all(world)
         spare_the_needless(world, before)
-        if again == 0 or not (share_out_again(world) or must_ask_again(queues, out, before)):
+        some = again > 0 and start_the_promised(world)
+        if again == 0 or not (
+            share_out_again(world) or must_ask_again(queues, out, before) or some
+        ):
             break
         reopen_waits(world.work, world.room, queues, out)
     tell_what_bars_all(world)

@@ -169,18 +169,22 @@ def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int
         first -= 1
     end = begin[pending.queue_begin[q + 1]]
     who, size, gpus, cores = np.empty(end - begin[first], np.int64), 0, 0, 0
-    for k in range(begin[first], end):
-        v = pending.slot[k]
-        if out.gpu_class[v] != c or not _may_step_back(work, ranks, queues, out, w, v):
-            continue
-        if out.starts.served[v]:
-            left = _left_for(world, w, v) if served else -1
-            if left < 0 or cores + left > may_evict(work, world.rules, w, need_of(work, w)):
+    # Those for whom others left come last: the others give back what no victim has to leave for.
+    for late in range(2 if served else 1):
+        for k in range(begin[first], end):
+            v = pending.slot[k]
+            if out.gpu_class[v] != c or out.starts.served[v] != (late == 1):
                 continue
-            cores += left
-        who[size] = v
-        size += 1
-        gpus += out.members[v] * work.need[GPUS, v]
+            if not _may_step_back(work, ranks, queues, out, w, v):
+                continue
+            if late:
+                left = _left_for(world, w, v, gpus)
+                if left < 0 or cores + left > may_evict(work, world.rules, w, need_of(work, w)):
+                    continue
+                cores += left
+            who[size] = v
+            size += 1
+            gpus += out.members[v] * work.need[GPUS, v]
     return who[:size], gpus
 
 
@@ -198,16 +202,16 @@ def _may_step_back(
 
 
 @inner
-def _left_for(world: Session, w: int, v: int) -> int:
+def _left_for(world: Session, w: int, v: int, beside: int) -> int:
     """Milli-GPU evicted for ``v``, whom the rules would let ``w`` preempt once it runs; -1 if they would
-    not, or if those who left for ``v`` might not leave for ``w``.
+    not, or if those who left for ``v`` might not leave for ``w``, to which others give ``beside`` back.
     """
     work, out, c = world.work, world.out, world.out.gpu_class[v]
     gpus, waits = need_of(work, v), world.rules.now < work.submitted[w] + world.rules.delay
     if waits or gpus > may_evict(work, world.rules, w, need_of(work, w)):
         return -1
-    # It asks others for what it needs beyond what ``v`` gives back.
-    more, cores = need_of(work, w) - out.members[v] * work.need[GPUS, v], 0
+    # It asks others for what it needs beyond what its own queue gives back.
+    more, cores = need_of(work, w) - beside - out.members[v] * work.need[GPUS, v], 0
     request = VictimRequest(w, c, RECLAIM, 0, True, STRICT, more, False, PLAIN, w)
     note_owed(world, request)
     if not _may_leave_next_cycle(world, request, v, gpus) or only_reserved(world, w, c):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.snapshot.events import settle_node
+from scheduling.engine.state.decisions import SeatPool
 from scheduling.engine.state.input import Holds, Nodes, Work
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.roles import beside_on
@@ -147,17 +148,21 @@ def fits_at(room: NodeRoom, work: Work, w: int, n: int, device: int, when: int) 
 
 
 @inner
-def pledge(room: NodeRoom, work: Work, w: int, n: int, device: int, more: int) -> None:
+def pledge(
+    room: NodeRoom, work: Work, pool: SeatPool, w: int, seat: int, sign: int, anew: bool
+) -> None:
     """Free room on the node of a claimed seat goes to the claim first (1): nobody else starts on it; or no
-    more (-1).
+    more (-1). What is free there by now, if ``anew``; else what was.
     """
+    n, device = pool.node[seat], pool.device[seat]
     one = beside_on(work, w, device)
     for r in range(work.need.shape[0]):
-        need = work.need[r, w if r == GPUS else one]
-        if r == GPUS and device >= 0:
-            need = ONE if room.shared_now[n, device] == 0 else 0
-        pledged = room.pledged[r, n]
-        taken = more * max(0, min(need, room.free_now[r, n] - pledged if more > 0 else pledged))
+        if anew:
+            need = work.need[r, w if r == GPUS else one]
+            if r == GPUS and device >= 0:
+                need = ONE if room.shared_now[n, device] == 0 else 0
+            pool.pledged[r, seat] = max(0, min(need, room.free_now[r, n] - room.pledged[r, n]))
+        taken = sign * pool.pledged[r, seat]
         room.pledged[r, n] += taken
         row = room.next_on_machine[n]
         while r != GPUS and row != n:

@@ -15,6 +15,7 @@ class SeatPool(NamedTuple):
     first: Annotated[Ints, per("slot")]
     node: Annotated[Ints, per("seat")]
     device: Annotated[Ints, per("seat")]
+    pledged: Annotated[Ints, per("resource", "seat")]  # what is free for a claim: ``pledge``
     size: Annotated[Ints, per("1")]
 
 

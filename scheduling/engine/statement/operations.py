@@ -44,9 +44,9 @@ def note_promised(work: Work, room: NodeRoom, queues: Queues, w: int, c: int, gp
 
 @inner
 def note_first_promised(queues: Queues, out: Decisions, c: int) -> None:
-    """The first to whom room on class ``c`` is promised, once somebody has stepped back."""
+    """The first to whom room on class ``c`` is promised, once somebody has stepped back or starts."""
     promised = queues.starts.first_promised
-    if promised[c] < 0 or out.listed[promised[c]]:
+    if promised[c] < 0 or out.reason[promised[c]] == codes.AWAITS_VICTIMS:
         return
     promised[c] = -1
     for k in range(out.size[0]):
@@ -99,25 +99,34 @@ def tell_start(world: Session, w: int, c: int) -> None:
 @inner
 def promise(world: Session, w: int, c: int, members: int) -> None:
     """``w`` has claimed room that is not free yet."""
-    work, queues, seats, out = world.work, world.queues, world.seats, world.out
+    work, queues, out = world.work, world.queues, world.out
     q = work.queue[w]
-    charge(world, w, c, members, not world.ranks.preemptible[work.priority[w]])
-    changed(world.candidates, world.shapes, HOLDING, c, q)
-    book_start(world.tree, work, queues, world.users, w, 1)
     decide(out, w, codes.RESERVE, codes.AWAITS_VICTIMS, c, members)
+    seat_out(out, world.seats, w, members)
+    charge_promise(world, w, 1, True)
+    changed(world.candidates, world.shapes, HOLDING, c, q)
     figures = out.figures
     out.blame[w] = q
     figures[w, PROMISE.needs] = members * work.need[GPUS, w]
     figures[w, PROMISE.coming] = world.room.coming[c]
     figures[w, PROMISE.holds] = queues.usage.gpus[c, q]
     figures[w, PROMISE.fair_share] = world.division.fair[c, q]
-    seat_out(out, seats, w, members)
     note_shift(work, queues, w, members)
-    note_promised(work, world.room, queues, w, c, members * work.need[GPUS, w])
-    for i in range(members):
-        pledge(world.room, work, w, seats.node[i], seats.device[i], 1)
     if queues.starts.first_promised[c] < 0:
         queues.starts.first_promised[c] = w
+
+
+@inner
+def charge_promise(world: Session, w: int, sign: int, anew: bool) -> None:
+    """Reckon with the claim of ``w`` (1), or with its seats alone (-1); ``anew`` with what is free by now."""
+    out, pool = world.out, world.out.pool
+    c, members = out.gpu_class[w], sign * out.members[w]
+    charge(world, w, c, members, not world.ranks.preemptible[world.work.priority[w]])
+    book_start(world.tree, world.work, world.queues, world.users, w, sign)
+    gpus = members * world.work.need[GPUS, w]
+    note_promised(world.work, world.room, world.queues, w, c, gpus)
+    for i in range(pool.first[w], pool.first[w] + out.members[w]):
+        pledge(world.room, world.work, pool, w, i, sign, anew)
 
 
 @inner

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.placement.node_room import leave, occupy, pledge, stay, take_open
+from scheduling.engine.placement.node_room import leave, occupy, stay, take_open
 from scheduling.engine.quota.usage import book_start, charge, spend_budget
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Tree, Work, core_of, gpus_of
@@ -30,7 +30,7 @@ from scheduling.engine.state.roles import (
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
-from scheduling.engine.statement.operations import note_promised, note_started
+from scheduling.engine.statement.operations import charge_promise, note_started
 
 LEAVES, MOVES, STEPS_BACK = -1, -2, -3
 """In ``part``, in place of the hold of which a member is given up: the whole gang leaves; it moves; or it
@@ -269,19 +269,18 @@ def stand_up(work: Work, room: NodeRoom, out: Decisions, v: int) -> None:
 def _take(world: Session, v: int, sign: int) -> None:
     """``v`` takes its seats (1), or gives them back (-1): those that it claims were never taken yet."""
     room, out, work, c = world.room, world.out, world.work, world.out.gpu_class[v]
-    claims, members = out.action[v] == codes.RESERVE, sign * out.members[v]
+    claims = out.action[v] == codes.RESERVE
     for i in range(out.pool.first[v], out.pool.first[v] + out.members[v]):
-        n, device = out.pool.node[i], out.pool.device[i]
         if claims:
-            stay(room, work, v, n, device, sign)
-            pledge(room, work, v, n, device, sign)
+            stay(room, work, v, out.pool.node[i], out.pool.device[i], sign)
         else:
-            occupy(room, work, v, n, device, sign)
-    gpus = members * work.need[GPUS, v]
+            occupy(room, work, v, out.pool.node[i], out.pool.device[i], sign)
     if claims:
-        note_promised(work, room, world.queues, v, c, gpus)
-    else:
-        take_open(room, c, gpus)
+        charge_promise(world, v, sign, False)
+        return
+    members = sign * out.members[v]
+    gpus = members * work.need[GPUS, v]
+    take_open(room, c, gpus)
     if out.action[v] == codes.ADMIT:
         note_started(world.queues, c, work.queue[v], gpus)
     charge(world, v, c, members, False)

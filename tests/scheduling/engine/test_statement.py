@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduling.engine import Snapshot, encode, plan_frame
-from scheduling.engine.codes import ADMIT, UNDECIDED
+from scheduling.engine.codes import ADMIT, AWAITS_VICTIMS, UNDECIDED
 from scheduling.engine.compile.kernel import kernel
 from scheduling.engine.compile.structs import DECLARED, Ints, parts_of
+from scheduling.engine.document.reader import parse
 from scheduling.engine.eviction.candidates import list_candidates
 from scheduling.engine.placement.node_room import occupy, pick_device, slots_on
 from scheduling.engine.state.input import extra_of
-from scheduling.engine.state.units import NOW
+from scheduling.engine.state.units import GPUS, NOW
 from scheduling.engine.statement.lines import seat_out
 from scheduling.engine.statement.statement import (
     MOVES,
@@ -37,6 +38,7 @@ LEFT_ALONE = (
     "out.pool.first", "out.pool.node", "out.pool.device",
 )  # fmt: skip
 """Clocks, the log and the pool of seats past their ends."""
+NOON = "2026-01-05T12:00:00Z"
 STRUCTS = ("room", "queues", "candidates", "out", "ordering", "shapes", "division")
 
 
@@ -81,15 +83,15 @@ def try_and_undo(world: Any, dice: Ints) -> int:
 
 @kernel
 def _step_back(world: Any, die: int) -> None:
-    """One of those who start steps back, unless it has done so already."""
-    begun = world.queues.round.starts
-    if begun == 0:
+    """One of those who start, or claim room, steps back, unless it has done so already."""
+    lines = world.out.size[0]
+    if lines == 0:
         return
-    v = world.out.starts.slot[die % begun]
+    v = world.out.order[die % lines]
     for k in range(mark(world.candidates)):
         if world.candidates.log.slot[k] == v:
             return
-    if world.out.action[v] == ADMIT:
+    if world.out.action[v] == ADMIT or world.out.reason[v] == AWAITS_VICTIMS:
         step_back(world, v)
 
 
@@ -110,6 +112,42 @@ def _sit_elsewhere(world: Any, v: int) -> None:
         seat_out(world.out, world.seats, v, sat)
         world.out.members[v] = sat
         return
+
+
+@kernel
+def take_back_claim(world: Any, v: int) -> None:
+    begin(world.queues, world.candidates)
+    step_back(world, v)
+
+
+def test_claim_that_steps_back_leaves_what_is_kept_for_others_on_its_node() -> None:
+    """The one free GPU goes to the first claim, so the second does not give it back."""
+    claim = {"queue": "q", "priority_class": "train", "submitted": NOON, "gpu_class": "h100"}
+    claim |= {"awaits_victims": True, "placement": {"n1": 1}}
+    leaves = {"name": "gone", "gpus": 3, "state": "running", "started": NOON, "leaving": True}
+    frame = encode(
+        parse(
+            {
+                "now": NOON,
+                "gpu_classes": [{"name": "h100"}],
+                "nodes": [{"name": "n1", "gpu_class": "h100", "gpus": 4}],
+                "queues": [{"name": "q", "quotas": {"h100": {"nominal": 4}}}],
+                "priority_classes": [{"name": "train", "value": 50}],
+                "workloads": [
+                    claim | leaves | {"awaits_victims": False},
+                    claim | {"name": "first", "gpus": 2},
+                    claim | {"name": "second", "gpus": 2},
+                ],
+            }
+        )
+    )
+    made = plan_frame(frame)
+    second = int(made.order[1])
+    assert frame.buffers.room.pledged[GPUS].tolist() == [1000]
+
+    take_back_claim(frame.world, second)
+
+    assert frame.buffers.room.pledged[GPUS].tolist() == [1000]
 
 
 @settings(max_examples=40)
