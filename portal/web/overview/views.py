@@ -171,7 +171,9 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
         "steps": draw(steps, waterfall),
         "waterfall_fair": waterfall.percent(share.fair_share),
         "waterfall_potential": waterfall.percent(share.potential),
-        "planned": remembered.of(cluster, key, lambda: planned(queue, user, chosen, share, zone_name)),
+        "planned": remembered.of(
+            cluster, key, lambda: planned(queue, user, chosen, share, zone_name)
+        ),
         "pending": queue_figures.pending(queue, user, chosen, sums),
         "running": queue_figures.running(queue, user, chosen, sums, division, now),
         # Weeks of rows: read for the page, not for each of its refreshes.
