@@ -141,9 +141,9 @@ class Pass:
     @property
     def way(self) -> Way | None:
         """From the first of what it answered to its plan and its writes."""
-        one, kept = self.cycle, self.record
+        one, record = self.cycle, self.record
         speed = one.cluster.clock_speed
-        return way(one.at, one.took_ms, kept.causes, kept.phases, speed) if kept else None
+        return way(one.at, one.took_ms, record.causes, record.phases, speed) if record else None
 
     @cached_property
     def earlier(self) -> Cycle | None:
