@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,6 +11,7 @@ from portal.accounts.models import User
 from portal.teams.access import visible_workloads
 from scheduling.models import CycleRecord, Workload
 from scheduling.services.cycle.record.causes import What
+from scheduling.services.cycle.record.records import WRITING
 
 Json = dict[str, Any]
 WORDS: Mapping[str, str] = {
@@ -86,6 +87,29 @@ class Around:
             more_writes=max(0, record.written + record.refused - len(record.writes)),
             said=record.said,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """From the first change that a cycle answered: real seconds until it looked, until its plan was committed
+    and until its writes were done. Changes of the cluster are dated to the second by the cluster itself."""
+
+    looked_s: float
+    planned_s: float
+    acted_s: float
+
+
+def way(
+    looked_at: datetime, took_ms: float, causes: Sequence[Json], phases: Iterable[Any], speed: float
+) -> Way | None:
+    """Of a cycle and its record; ``speed`` is that of the cluster's clock. None where nothing is told that it
+    answered, as where time alone let work start, or nobody measured how long it took."""
+    if not causes or not took_ms:
+        return None
+    first = min(datetime.fromisoformat(row["at"]) for row in causes)
+    looked_s = max(0.0, (looked_at - first).total_seconds()) / speed
+    planned_s = looked_s + took_ms / 1000
+    return Way(looked_s, planned_s, planned_s + dict(phases).get(WRITING, 0.0) / 1000)
 
 
 def cause_of(row: Json, seen: Mapping[int, Workload]) -> CauseLine | None:

@@ -13,6 +13,7 @@ from portal.display.adding_up import rounded
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.display.units import unit
 from portal.teams.access import visible_queues, visible_workloads
+from portal.web.cycles.around import Way, way
 from scheduling.models import Action, Cycle, CycleRecord, Decision, GpuClass, Queue
 from scheduling.services.cycle.record.records import FIGURES, WRITING
 
@@ -136,6 +137,13 @@ class Pass:
     @property
     def writing_ms(self) -> float:
         return next((phase.ms for phase in self.phases if phase.name == WRITING), 0.0)
+
+    @property
+    def way(self) -> Way | None:
+        """From the first of what it answered to its plan and its writes."""
+        one, record = self.cycle, self.record
+        speed = one.cluster.clock_speed
+        return way(one.at, one.took_ms, record.causes, record.phases, speed) if record else None
 
     @cached_property
     def earlier(self) -> Cycle | None:

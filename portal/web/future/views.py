@@ -17,7 +17,7 @@ from portal.teams.access import is_operator, visible_queues, visible_workloads
 from portal.web.ahead import Ahead, Box
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
-from portal.web.future.planned import levels
+from portal.web.future.steps_ahead import levels
 from portal.web.overview.views import class_of_queue
 from scheduling.models import Cluster, ForecastRun, GpuClass, Node, Queue, StartForecast, Workload
 from scheduling.models.workloads import HOLDING, WAITING

@@ -226,7 +226,7 @@ class Map:
         return found
 
     @cached_property
-    def promised(self) -> dict[tuple[str, int], list[Promise]]:
+    def promises(self) -> dict[tuple[str, int], list[Promise]]:
         """(node name, class id) -> what of it is kept for work that waits and that the person sees."""
         rows = visible_workloads(self.user).filter(
             cluster=self.cluster, state__in=WAITING, claim__isnull=False
@@ -259,7 +259,7 @@ class Map:
 
     def _runs(self, node: Node, wanted: int) -> list[Run]:
         place = node.name, node.gpu_class_id
-        return runs(node, self.seats.get(place, ()), wanted, self.promised.get(place, ()))
+        return runs(node, self.seats.get(place, ()), wanted, self.promises.get(place, ()))
 
 
 def _owners(queues: Iterable[Queue]) -> tuple[dict[str, Owner], dict[str, str]]:

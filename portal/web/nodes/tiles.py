@@ -88,11 +88,11 @@ class Run:
         """What stands in the title, and what a reader without eyes hears."""
         if self.seats:
             names = ", ".join(f"{seat.name} of {seat.owner.queue}" for seat in self.seats)
-            held = f"{self.count} {'shared by' if self.kind == 'shared' else 'held by'} {names}"
+            words = f"{self.count} {'shared by' if self.kind == 'shared' else 'held by'} {names}"
         else:
-            held = f"{self.count} {SAID[self.kind]}"
-        kept = self.kept_for
-        return f"{held}, kept for {kept.name} of {kept.owner.queue}" if kept else held
+            words = f"{self.count} {SAID[self.kind]}"
+        rival = self.kept_for
+        return f"{words}, kept for {rival.name} of {rival.owner.queue}" if rival else words
 
 
 SAID = {
@@ -106,9 +106,9 @@ SAID = {
 
 
 def runs(
-    node: Node, seats: Sequence[Seat], wanted: int, promised: Sequence[Promise] = ()
+    node: Node, seats: Sequence[Seat], wanted: int, promises: Sequence[Promise] = ()
 ) -> list[Run]:
-    """The tiles of ``node`` from left to right; ``seats`` and ``promised`` are what the reader may see of it.
+    """The tiles of ``node`` from left to right; ``seats`` and ``promises`` are what the reader may see of it.
 
     Free GPUs that members of ``wanted`` (milli-GPU) leave over are fragmented.
     """
@@ -129,20 +129,20 @@ def runs(
         return [run for run in found if run.count]
     fragmented = -(-left_over(min(idle, left * MILLI), wanted) // MILLI)
     found += [Run("free", left - fragmented), Run("fragmented", fragmented)]
-    return [run for run in _kept(found, promised) if run.count]
+    return [run for run in _with_promises(found, promises) if run.count]
 
 
-def _kept(found: Sequence[Run], promised: Sequence[Promise]) -> list[Run]:
+def _with_promises(found: Sequence[Run], promises: Sequence[Promise]) -> list[Run]:
     """What is kept for work that waits: of who leaves for it, and idle tiles for the rest of it."""
-    seats = {one.name: one.seat for one in promised}
-    left = {one.name: -(-one.seat.gpus // MILLI) for one in promised}
+    seats = {one.name: one.seat for one in promises}
+    left = {one.name: -(-one.seat.gpus // MILLI) for one in promises}
     drawn = []
     for run in found:
         rival = run.seats[0].leaves_for if run.seats else ""
         if rival in seats:
             left[rival] -= run.count
         drawn.append(replace(run, kept_for=seats.get(rival)))
-    for one in promised:
+    for one in promises:
         drawn = list(_keep(drawn, one.seat, max(0, left[one.name])))
     return drawn
 
@@ -150,11 +150,11 @@ def _kept(found: Sequence[Run], promised: Sequence[Promise]) -> list[Run]:
 def _keep(found: Iterable[Run], seat: Seat, count: int) -> Iterator[Run]:
     """``count`` idle tiles, the first ones, become kept for ``seat``."""
     for run in found:
-        kept = 0
+        size = 0
         if run.kind in ("free", "fragmented") and run.kept_for is None:
-            kept = min(count, run.count)
-        count -= kept
-        yield from (Run("free", kept, kept_for=seat), replace(run, count=run.count - kept))
+            size = min(count, run.count)
+        count -= size
+        yield from (Run("free", size, kept_for=seat), replace(run, count=run.count - size))
 
 
 def _in_order(seats: Iterable[Seat]) -> list[Seat]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, F, Window
 from django.utils import timezone
@@ -15,6 +15,7 @@ from portal.audit.reading import may_audit, visible_entries
 from portal.display.format import counted, duration, when
 from portal.selectors.losses import lost_in
 from portal.teams.rights import Person
+from portal.web.cycles.around import Way, way
 from portal.web.operations.bounds import SLOW_MS, Bound, bounds_of, near_of
 from portal.web.operations.processes import Processes, processes_of
 from scheduling.models import Cluster, ClusterMode, Cycle, CycleRecord, Eviction, GuardrailState
@@ -60,6 +61,10 @@ class Health:
     refused: int
     plan_age_s: float | None
     pausing: str
+    planned_s: float | None
+    """From a change to the plan that answers it, and to its writes: P90 of the cycles that acted; None where
+    no change was answered."""
+    acted_s: float | None
     processes: Processes
     bounds: Sequence[Bound]
 
@@ -80,7 +85,9 @@ def health_of(cluster: Cluster, lanes: Sequence[LaneNow], last: Cycle | None) ->
     rows = list(cycles.order_by().values_list(*COLUMNS))
     took = sorted(row[0] for row in rows if row[0] > 0)
     _, lost = lost_in(Eviction.objects.filter(workload__cluster=cluster, at__gte=since))
-    writes = list(_writes(cluster, since))
+    records = _records(cluster, since)
+    writes = list(_writes(records))
+    ways = list(_ways(cluster, records))
     refused = [write for write in writes if write.code]
     now = timezone.now()
     age = (now - cluster.planned_at).total_seconds() if cluster.planned_at else None
@@ -104,6 +111,8 @@ def health_of(cluster: Cluster, lanes: Sequence[LaneNow], last: Cycle | None) ->
         refused=len(refused),
         plan_age_s=age,
         pausing=_pausing(cluster),
+        planned_s=_share(sorted(one.planned_s for one in ways), 0.9) if ways else None,
+        acted_s=_share(sorted(one.acted_s for one in ways), 0.9) if ways else None,
     )
 
 
@@ -140,13 +149,34 @@ def _looks(
         yield f"{counted(down, 'node')} not ready"
 
 
-def _writes(cluster: Cluster, since: datetime) -> Iterator[WriteRow]:
-    """Newest first."""
+class _Record(NamedTuple):
+    at: datetime
+    number: int
+    took_ms: float
+    causes: list[Any]
+    phases: list[Any]
+    writes: list[dict[str, Any]]
+
+
+def _records(cluster: Cluster, since: datetime) -> list[_Record]:
+    """Of the cycles that acted, newest first. One query."""
     records = CycleRecord.objects.filter(cycle__cluster=cluster, cycle__at__gte=since)
-    rows = records.order_by("-cycle__at").values_list("cycle__at", "cycle__number", "writes")
-    for at, number, writes in rows:
-        for write in writes:
-            yield _row(at, number, write)
+    of_cycle = ("cycle__at", "cycle__number", "cycle__took_ms")
+    rows = records.order_by("-cycle__at").values_list(*of_cycle, "causes", "phases", "writes")
+    return [_Record(*row) for row in rows]
+
+
+def _ways(cluster: Cluster, records: Iterable[_Record]) -> Iterator[Way]:
+    for one in records:
+        found = way(one.at, one.took_ms, one.causes, one.phases, cluster.clock_speed)
+        if found:
+            yield found
+
+
+def _writes(records: Iterable[_Record]) -> Iterator[WriteRow]:
+    for one in records:
+        for write in one.writes:
+            yield _row(one.at, one.number, write)
 
 
 def _row(at: datetime, number: int, write: dict[str, Any]) -> WriteRow:

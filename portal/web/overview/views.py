@@ -25,7 +25,7 @@ from portal.web.frame.own import sight_in
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.revision_cache import remembered
 from portal.web.frame.shell import get_cluster
-from portal.web.future.planned import planned
+from portal.web.future.steps_ahead import steps_ahead
 from portal.web.overview.queue_table import COLUMNS, TREE, queue_table
 from portal.web.sorting import PARAMETER, Sort, heads
 from scheduling.models import Cluster, GpuClass, Queue, Workload
@@ -156,7 +156,7 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
     )
     waterfall = axis([reach])
     zone_name = user.display_time_zone or cluster.display_time_zone
-    key = ("planned", queue.pk, chosen.pk, sight_in(user, cluster), zone_name)
+    pending = queue_figures.pending(queue, user, chosen, sums)
     return {
         "unit": unit(chosen),
         "share": share,
@@ -171,8 +171,8 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
         "steps": draw(steps, waterfall),
         "waterfall_fair": waterfall.percent(share.fair_share),
         "waterfall_potential": waterfall.percent(share.potential),
-        "planned": remembered.of(cluster, key, lambda: planned(queue, user, chosen, share, zone_name)),
-        "pending": queue_figures.pending(queue, user, chosen, sums),
+        "pending": pending,
+        "planned": steps_ahead(pending.rows, share, now, zone_name),
         "running": queue_figures.running(queue, user, chosen, sums, division, now),
         # Weeks of rows: read for the page, not for each of its refreshes.
         "waits": SimpleLazyObject(partial(queue_figures.waits, queue, chosen, now)),

@@ -112,8 +112,10 @@ def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, 
         for one in changes
         for end in (ends.get(str(one["value"])) if one["change"] == "gpu_class" else None,)
     ]
-    drawn = _drawn(axis, as_it_is, request.user.display_time_zone or work.cluster.display_time_zone)
-    return {"found": found, "at": plan.at, "reads_cost": reads, "as_it_is": as_it_is, **drawn}
+    drawing = _drawing(
+        axis, as_it_is, request.user.display_time_zone or work.cluster.display_time_zone
+    )
+    return {"found": found, "at": plan.at, "reads_cost": reads, "as_it_is": as_it_is, **drawing}
 
 
 def _axis(as_it_is: PredictedStart, ends: Iterable[Elsewhere], now: datetime) -> Ahead | None:
@@ -130,7 +132,7 @@ def _box(axis: Ahead | None, end: Elsewhere | None) -> Box | None:
     return axis.box(axis.now, axis.now, run_s)
 
 
-def _drawn(axis: Ahead | None, as_it_is: PredictedStart, zone_name: str) -> dict[str, object]:
+def _drawing(axis: Ahead | None, as_it_is: PredictedStart, zone_name: str) -> dict[str, object]:
     if axis is None:
         return {}
     p90 = as_it_is.p90

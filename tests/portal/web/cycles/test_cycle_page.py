@@ -1,4 +1,5 @@
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -121,6 +122,18 @@ def test_write_that_was_not_needed_says_so(as_user, passed):
 def test_cycle_that_nothing_led_to_says_that_time_did(as_user, passed):
     CycleRecord.objects.update(causes=[])
     assert "Time alone may start work" in text(as_user("admin").get(URL))
+
+
+def test_page_says_how_long_after_the_first_change_it_planned_and_wrote(as_user, passed):
+    record = CycleRecord.objects.select_related("cycle").get()
+    Cycle.objects.filter(pk=record.cycle_id).update(took_ms=400)
+    first = record.cycle.at - timedelta(seconds=3)
+    record.causes = [{"what": "policy", "at": first.isoformat(), "name": "quotas"}]
+    record.phases = [["Write to the cluster", 200.0]]
+    record.save()
+    page = text(as_user("admin").get(URL))
+    assert "3.0 s after the first of them; its plan was committed after 3.4 s" in page
+    assert "its writes were done after 3.6 s" in page
 
 
 def test_finding_names_the_queues_that_gave_and_got(as_user, passed):

@@ -288,3 +288,32 @@ def test_silent_process_tells_no_old_figures(operator):
 ])  # fmt: skip
 def test_guardrail_says_what_is_left_or_how_far_it_was_passed(used, standing):
     assert Bound("Evictions", "", used, 10).standing == standing
+
+
+def acted(cluster, number, *, wait_s, took_ms=500, write_ms=250):
+    one = cycle(cluster, number, took_ms=took_ms, admitted=1)
+    at = (one.at - timedelta(seconds=wait_s)).isoformat()
+    causes = [{"what": "policy", "at": one.at.isoformat(), "name": "quotas"}]
+    causes += [{"what": "policy", "at": at, "name": "loans"}]
+    phases = [["Divide", 1.0], ["Write to the cluster", write_ms]]
+    return CycleRecord.objects.create(cycle=one, causes=causes, phases=phases)
+
+
+def test_way_from_a_change_to_the_plan_and_its_writes_is_told(cluster, operator):
+    cluster.cycles.all().delete()
+    acted(cluster, 48300, wait_s=2)
+    shown = page(operator)
+    assert 'From change to plan</p><p class="cell-figure">2.5 <small>s, P90</small>' in shown
+    assert "until its writes were done 2.8 s" in shown
+
+
+def test_way_is_told_in_real_seconds_where_the_clock_of_the_cluster_runs_faster(cluster, operator):
+    cluster.cycles.all().delete()
+    type(cluster).objects.filter(pk=cluster.pk).update(clock_speed=60)
+    acted(cluster, 48300, wait_s=120)
+    assert 'From change to plan</p><p class="cell-figure">2.5 <small>' in page(operator)
+
+
+def test_without_an_answered_change_no_way_is_told(cluster, operator):
+    cluster.cycles.all().delete()
+    assert "no change was answered in 24 h" in page(operator)

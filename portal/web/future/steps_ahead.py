@@ -1,0 +1,111 @@
+"""What a queue will hold, were every start and end to come at its P50, of what is known now. Milli-GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from portal.display.entitlement import Axis, Figures, axis
+from portal.display.format import gpus, when, zone
+from portal.display.steps import Frame, Sample, apart, area, line
+from portal.web.ahead import Ahead
+from scheduling.models import Share, Workload
+from scheduling.services.starts.tell import predicted_start
+
+MOST = timedelta(days=1)
+"""How far the page of a queue looks; the page of its future looks further."""
+
+Level = tuple[datetime, float]
+"""(from when, how much is held)."""
+End = tuple[datetime, int]
+Start = tuple[datetime, int, float | None]
+"""(when, how much, for how many seconds where that is known)."""
+
+
+def levels(
+    allocated: int, ends: Iterable[End], starts: Iterable[Start], over: Ahead
+) -> list[Level]:
+    """In order of time, now first, as far as ``over`` reaches."""
+    moves = [(at, -size) for at, size in ends]
+    for at, size, run_s in starts:
+        moves.append((at, size))
+        if run_s:
+            moves.append((at + timedelta(seconds=run_s), -size))
+    total, found = float(allocated), [(over.now, float(allocated))]
+    for at, size in sorted(moves):
+        total += size
+        if over.now <= at <= over.end:
+            found.append((at, max(0.0, total)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class StepsAhead:
+    """The step chart: paths in a box of 100 by 100, ticks, labels at the lines kept apart."""
+
+    axis: Axis
+    days: Sequence[tuple[str, str]]
+    """(place, time) of each tick."""
+    area: str
+    allocated: str
+    fair_share: str
+    nominal: str
+    labels: Sequence[tuple[str, str, float]]
+    text: str
+    """The same as one sentence, for those who can't see it."""
+    until: datetime
+
+
+def steps_ahead(
+    waiting: Sequence[Workload], share: Share, now: datetime, zone_name: str
+) -> StepsAhead | None:
+    """What ``waiting``, its forecasts at hand, adds to what is held as it starts at its P50; ends are left
+    out. None where no start is forecast within ``MOST``. No query."""
+    known = (
+        (work, predicted_start(getattr(work, "start_forecast", None), now)) for work in waiting
+    )
+    starts = [(one.p50 or now, work.requested_gpus, None) for work, one in known if one.is_told]
+    over = Ahead.over((at for at, _, _ in starts if at <= now + MOST), now)
+    steps = levels(share.allocated, (), starts, over)
+    return _chart(steps, share, over, zone_name) if len(steps) > 1 else None
+
+
+def _chart(steps: Sequence[Level], share: Share, over: Ahead, zone_name: str) -> StepsAhead:
+    top = max(share.fair_share, share.nominal, *(level for _, level in steps))
+    begin = over.now.astimezone(zone(zone_name))
+    frame = Frame(begin, over.end, axis([Figures(top, 0, 0, top, top)]))
+    usage = frame.stretches(_samples(steps, over.end))
+    lines = [
+        ("fair share", share.fair_share),
+        ("nominal", share.nominal),
+        ("planned", steps[-1][1]),
+    ]
+    places = apart([frame.y(value) for _, value in lines], gap=18)
+    return StepsAhead(
+        axis=frame.axis,
+        days=[(tick.at, tick.text) for tick in over.ticks(zone_name, origin="now")],
+        area=area(usage),
+        allocated=line(usage),
+        fair_share=_level(frame, share.fair_share),
+        nominal=_level(frame, share.nominal),
+        labels=[(name, gpus(value), y) for (name, value), y in zip(lines, places, strict=True)],
+        text=", then ".join(
+            f"{gpus(level)} from {when(at, over.now, zone_name)}" for at, level in steps
+        ),
+        until=over.end,
+    )
+
+
+def _samples(steps: Sequence[Level], end: datetime) -> list[Sample]:
+    nexts = [at for at, _ in steps[1:]]
+    return [
+        Sample(at, (until - at).total_seconds(), level)
+        for (at, level), until in zip(steps, [*nexts, end], strict=True)
+        if until > at
+    ]
+
+
+def _level(frame: Frame, value: float) -> str:
+    whole = (frame.end - frame.begin).total_seconds()
+    return line(frame.stretches([Sample(frame.begin, whole, value)]))
