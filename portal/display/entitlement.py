@@ -16,6 +16,7 @@ from portal.display.format import MILLI, gpus
 COLLISION = 1.2
 """Percent of the axis below which fair share and nominal share the bar's height."""
 MAX_STEPS = 6
+EARLY_NOTE_UP_TO = 35
 LONG_NOTE_UP_TO = 70
 """A note further right than this is shortened, or it would run into the numbers."""
 
@@ -115,6 +116,8 @@ class Bar:
     loan: Span | None = None
     """Nominal that is lent by a loan, or borrowed."""
     lends: bool = False
+    is_note_early: bool = False
+    """The note begins so far left that all of it has room in a narrow bar too."""
 
 
 def axis(figures: Iterable[Figures], *, least: float = MILLI) -> Axis:
@@ -164,6 +167,7 @@ def bar(
         framed_held=on.span(0, min(framed_held, one.allocated)) if framed_held else None,
         loan=on.span(min(one.nominal, one.granted), max(one.nominal, one.granted)),
         lends=one.loan < 0,
+        is_note_early=note_at <= EARLY_NOTE_UP_TO,
     )
 
 

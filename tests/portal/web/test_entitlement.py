@@ -133,6 +133,11 @@ def test_note_at_the_far_end_is_shortened():
     assert drawn(40, 40, 40, 48, pending=16).note == "+8"
 
 
+def test_note_that_begins_far_left_has_room_in_a_narrow_bar():
+    notes = [drawn(8, 6, 4, limit, pending=40) for limit in (16, 32)]
+    assert [one.is_note_early for one in notes] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("limit", "end", "ticks"), [(96, 96, 7), (56, 60, 6), (6, 6, 7), (7, 8, 5), (620, 640, 6)]
 )
