@@ -100,8 +100,8 @@ class Outcomes:
 def outcomes(person: User, change: QuotaChange, now: datetime) -> Outcomes:
     start = change.effective_from
     until = min(now, start + LOOKED_AT, change.effective_until or now)
-    kept = {} if edits.PLANNED_WITH in change.expected else change.expected
-    plan = readable(person, change.cluster, kept).plan
+    figures = {} if edits.PLANNED_WITH in change.expected else change.expected
+    plan = readable(person, change.cluster, figures).plan
     again = replayed(person, _question(change))
     since = _waited(change, [row.queue for row in again.waits], start, until) if again else {}
     return Outcomes(

@@ -14,8 +14,8 @@ from django.shortcuts import get_object_or_404, redirect
 from portal.accounts.models import User
 from portal.display.format import class_number, memory, money
 from portal.display.spread import share
-from portal.notices import hardly_used
 from portal.notices import idle as notices
+from portal.notices import low_use
 from portal.reports import words
 from portal.reports.figures import use as figures
 from portal.reports.forms import form_of
@@ -68,7 +68,7 @@ def use_page(report: UseReport, *, user: User, show_all: bool = False) -> dict[s
     tellable = [_last_run(row) for row in rows if _has_other_owner(row, user)]
     may = operable(user, [*(row.spell.workload for row in report.now), *tellable])
     tells = may & {work.pk for work in tellable}
-    told = hardly_used.told_today(report.cluster, tells) if tells else {}
+    times = low_use.told_today(report.cluster, tells) if tells else {}
     lines = [_line(row, user, may=row.spell.workload.pk in may) for row in report.now]
     return {
         "range_note": words.range_note(report.filters, None),
@@ -83,7 +83,7 @@ def use_page(report: UseReport, *, user: User, show_all: bool = False) -> dict[s
         "figure": figures.by_period(report) if report.days else None,
         "asked": [
             _asked_and_used(
-                report, row, tells=row.newest_id in tells, told_at=told.get(row.newest_id)
+                report, row, tells=row.newest_id in tells, told_at=times.get(row.newest_id)
             )
             for row in rows
         ],
@@ -225,7 +225,7 @@ def tell(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
         raise Http404
     try:
         row = _asked_row(request, work)
-        hardly_used.tell_owner(work, row, by=request.user)
+        low_use.tell_owner(work, row, by=request.user)
         messages.success(request, f"{work.user} is told that {row.would_do} would do.")
     except ServiceError as refused:
         messages.error(request, str(refused))
