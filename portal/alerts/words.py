@@ -44,7 +44,7 @@ def fires(rule: Rule) -> str:
     """When it does: 'products/assistant: over 12 h'."""
     bound = value_of(rule, rule.over)
     said = {
-        Figure.LONGEST_WAIT: f"a workload waits over {bound}",
+        Figure.LONGEST_WAIT: f"a workload waits over {bound} for its first start",
         Figure.WAIT_P90: f"of the last 24 h over {bound}",
         Figure.STARVATION: f"below 80 % of its fair share for over {bound}",
         Figure.IDLE_GPUS: f"{rule.least_gpus} or more of one workload idle for over {bound}",

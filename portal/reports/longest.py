@@ -43,7 +43,7 @@ class WaitCause:
 
 
 CAUSES = (
-    WaitCause("share", "Above its share", "quota, or another class", frozenset({
+    WaitCause("share", "Past share or nominal", "quota, or another class", frozenset({
         Reason.ABOVE_FAIR_SHARE, Reason.WAITS_FOR_QUOTA, Reason.NON_PREEMPTIBLE_OVER_NOMINAL,
     })),
     WaitCause("limit", "At a limit", "a higher limit", frozenset({

@@ -301,8 +301,8 @@ def longest_finding(report: LongestReport) -> Finding:
     if report.share("down"):
         others.append(f"{percent(report.share('down'))} nodes that were down")
     bold = (
-        f"{percent(report.share(*QUOTA))} of {waited} were quota: above "
-        f"its share or at a limit; {and_list(others)}."
+        f"{percent(report.share(*QUOTA))} of {waited} were quota: past "
+        f"a share, a nominal or a limit; {and_list(others)}."
     )
     part = report.longest_hours / report.hours if report.hours else 0.0
     who = counted(report.longest_count, "workload")
@@ -367,7 +367,7 @@ def _passes(report: ForecastReport, chosen: ClassAhead) -> str:
 
 
 def mostly(row: LongestRow) -> str:
-    """'Above its share; then fragmented'."""
+    """'Past share or nominal; then fragmented'."""
     titles = {cause.name: cause.title for cause in CAUSES}
     first, *more = (titles[name] for name in row.waited.mostly[:2])
     return f"{first}; then {more[0][:1].lower()}{more[0][1:]}" if more else first

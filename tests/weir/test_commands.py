@@ -10,6 +10,7 @@ from django.utils import timezone
 from portal.accounts.models import User
 from portal.approvals.models import QuotaRequest
 from portal.reports.kinds import REPORTS
+from scheduling.cluster.connection.client import NotFoundError
 from scheduling.models import Cluster, PriorityClass, Quota, StartForecast, State, Workload
 from scheduling.services.words import endings
 from tests.factories import make_workload
@@ -201,6 +202,25 @@ def test_submit_without_what_it_needs_is_not_understood(weir, cluster):
     done = weir("submit", "--name", "probe", user="researcher")
     assert done.exit_code == 2
     assert "--queue is missing" in done.stderr
+
+
+def test_option_that_there_is_not_is_refused_and_no_part_of_the_command(weir, kube, cluster):
+    done = weir(*JOB, "--run-time-limit", "6h", "--", "python", user="researcher")
+    assert done.exit_code == 2
+    assert "No such option '--run-time-limit'" in done.stderr
+    with pytest.raises(NotFoundError):
+        kube.get(job("pretraining", "probe"))
+
+
+def test_command_begins_at_its_first_word_and_keeps_its_own_options(weir, kube):
+    done = weir(*JOB, "python", "--name", "other", user="researcher")
+    assert done.exit_code == 0, done.output
+    made = kube.get(job("pretraining", "probe"))
+    assert made["spec"]["template"]["spec"]["containers"][0]["command"] == [
+        "python",
+        "--name",
+        "other",
+    ]
 
 
 def test_cancel_asks_first_and_touches_nothing_on_no(weir, kube, cluster):

@@ -52,7 +52,7 @@ def _figure(name: str) -> Any:
     return lambda row: number(row[name])
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(context_settings={"allow_interspersed_args": False})
 @click.option(
     "-f",
     "--file",
@@ -98,7 +98,7 @@ def submit(
     at_once: int | None,
     **fields: Any,
 ) -> None:
-    """Submit a manifest, or a job made of options and a COMMAND after --.
+    """Submit a manifest, or a job made of options and then its COMMAND, best after --.
 
     \b
     weir submit --name probe --queue speech --image registry/probe:1 \\

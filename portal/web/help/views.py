@@ -10,6 +10,7 @@ from django.shortcuts import render
 
 from portal.selectors.reasons import REASONS
 from portal.web.frame.requests import page_view
+from scheduling.services.words.rules import rules_in_words
 
 WORDS: Final[Sequence[tuple[str, str]]] = (
     ("Team", "People. Every team is bound to one queue."),
@@ -58,7 +59,7 @@ WORDS: Final[Sequence[tuple[str, str]]] = (
     ("Pending", "Waits for its first admission."),
     ("Admitted", "Has its GPUs; its pods are not all running yet."),
     ("Requeued", "Was evicted and waits again. It keeps its submit time."),
-    ("Reclaim", "To take lent GPUs back, from a queue above its fair share."),
+    ("Reclaim", "To take lent GPUs back from another queue, for one that is entitled to them."),
     ("Preempt", "To displace lower priority inside one queue."),
     ("Evict", "The act on the victim of either: its pods are told to stop, and it waits again."),
     (
@@ -103,7 +104,12 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
         raise Http404
     title, lead = TITLES[topic]
     context: dict[str, Any] = {"topic": topic, "title": title, "answer": lead}
-    context |= {"topics": _topics(topic), "words": WORDS, "reasons": REASONS}
+    context |= {
+        "topics": _topics(topic),
+        "words": WORDS,
+        "reasons": REASONS,
+        "rules": rules_in_words(),
+    }
     return render(request, f"web/help/{topic}.html", context)
 
 

@@ -12,7 +12,8 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect
 
 from portal.accounts.models import User
-from portal.display.format import class_number, memory, money
+from portal.display.adding_up import percent_column
+from portal.display.format import class_number, memory, money, percent
 from portal.display.spread import share
 from portal.notices import idle as notices
 from portal.notices import low_use
@@ -101,15 +102,19 @@ def _first(rows: Sequence[AskedRow]) -> Sequence[AskedRow]:
     return [*[row for row in rows if row.would_do][: SHOWN - len(fit)], *fit]
 
 
-def _nudge_rows(report: UseReport) -> list[tuple[str, int, float | None]]:
-    """(what became of them, how many, the part of all)."""
+def _nudge_rows(report: UseReport) -> list[tuple[str, int, str]]:
+    """(what became of them, how many, the part of all: '18.2 %'; '' where nobody was told)."""
     nudges = report.nudges
-    counts = (
+    ends = (
         ("given back", nudges.given_back), ("used again", nudges.used),
         ("culled after notice", nudges.culled), ("idle still", nudges.going_on),
-        ("of all, kept on purpose", nudges.kept_on_purpose),
     )  # fmt: skip
-    return [(name, count, nudges.of_all(count)) for name, count in counts]
+    kept = ("of all, kept on purpose", nudges.kept_on_purpose)
+    if not nudges.count:
+        return [(*row, "") for row in (*ends, kept)]
+    parts = percent_column([nudges.of_all(count) for _, count in ends]).parts
+    told = zip((*ends, kept), (*parts, percent(nudges.of_all(kept[1]))), strict=True)
+    return [(*row, part) for row, part in told]
 
 
 def _sum(report: UseReport, costs: list[float | None]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from scheduling.engine.model import Rule
 from scheduling.engine.reasons.rules import RULES
@@ -21,6 +21,11 @@ def label_of(rule: str, allowed_by: str) -> str:
     if known:
         return known.headline.lower()
     return EvictionRule(rule).label if rule else ""
+
+
+def rules_in_words() -> Sequence[tuple[str, str]]:
+    """Each rule by which work leaves: its headline, and when it takes, as a sentence."""
+    return [(one.headline, f"{one.means[0].upper()}{one.means[1:]}.") for one in RULES.values()]
 
 
 def cause_of(eviction: Eviction) -> str:

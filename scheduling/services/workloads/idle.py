@@ -109,7 +109,7 @@ def cull(cluster: Cluster, now: datetime) -> int:
     done = 0
     for spell in due_to_cull(cluster, now).select_related("workload__cluster", "workload__queue"):
         try:
-            submit.cull(spell.workload)
+            submit.cull(spell.workload, now - spell.since)
         except ServiceError as refused:
             log.warning("idle notebook %s: %s", spell.workload, refused)
             continue

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Sighting, merging
@@ -25,7 +26,7 @@ from scheduling.cluster.connection.client import (
 from scheduling.cluster.vocabulary import devices, labels, people, runtimes
 from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.cluster.vocabulary.runtimes import Runtimes
-from scheduling.models import Cluster, PriorityClass, Queue, State, Workload
+from scheduling.models import MILLI, Cluster, PriorityClass, Queue, State, Workload
 from scheduling.models.queues import RESERVED
 from scheduling.models.workloads import WAITING
 from scheduling.services.clusters.connection import acting_on, talking_to
@@ -163,11 +164,12 @@ def cancel(workload: Workload, *, user: str) -> None:
     tell("work.cancelled", workload, user)
 
 
-def cull(workload: Workload) -> None:
+def cull(workload: Workload, idle_for: timedelta) -> None:
     """``cancel`` by the policy, of work whose GPUs idle: in the name of its owner, as Weir's own account may
     delete nobody's work."""
     _delete(workload, workload.user)
-    tell("work.culled", workload, "")
+    facts = {"idle_s": idle_for.total_seconds(), "gpus": workload.gpus * workload.members / MILLI}
+    tell("work.culled", workload, "", after=facts)
 
 
 def _delete(workload: Workload, user: str) -> None:

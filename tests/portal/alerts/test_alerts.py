@@ -62,6 +62,15 @@ def test_longest_wait_is_that_of_who_waits_longest_at_each_moment(small: Small) 
     assert figures(one, 27, 24, 12, 8, 3, 0) == [3 * H, 0, 8 * H, 0, 2 * H, 5 * H]
 
 
+def test_longest_wait_is_of_first_starts_and_says_so(small: Small) -> None:
+    waiting(small, 40, first_started_at=END - 39 * HOUR, state=State.REQUEUED)
+
+    one = rule(small, Figure.LONGEST_WAIT, over=H)
+
+    assert figures(one, 0) == [0]
+    assert words.fires(one).endswith("a workload waits over 1 h for its first start")
+
+
 @pytest.mark.parametrize(
     ("narrowed", "expected"), [("vision", 5 * H), ("speech", 0.0), ("research", 5 * H)]
 )

@@ -170,11 +170,15 @@ def test_numbers_of_others_stay_with_who_sees_them(small: Small) -> None:
     assert "theirs of platform" not in page
 
 
-def test_page_says_who_and_why(small: Small) -> None:
+@pytest.mark.parametrize(
+    "reason", [Reason.ABOVE_FAIR_SHARE, Reason.WAITS_FOR_QUOTA, Reason.NON_PREEMPTIBLE_OVER_NOMINAL]
+)
+def test_page_says_who_and_why(small: Small, reason: Reason) -> None:
+    """A queue below its share may wait for it as well: the gang would pass it."""
     work = started(small.vision, small.h100, wait_s=4 * 3600)
-    waits_for(work, work.submitted_at, Reason.ABOVE_FAIR_SHARE)
+    waits_for(work, work.submitted_at, reason)
     waits_for(work, work.submitted_at + HOUR, Reason.FRAGMENTED)
     page = page_of(small.operator)
-    assert "Fragmented; then above its share" in page
-    assert "25 % of 4 waiting hours were quota" in page
+    assert "Fragmented; then past share or nominal" in page
+    assert "25 % of 4 waiting hours were quota: past a share, a nominal or a limit;" in page
     assert work.name in page

@@ -15,7 +15,7 @@ from portal.notices import idle as notices
 from portal.notices.models import Kind, Notice, Preference, When
 from portal.reports.requests_and_use import AskedRow, would_do
 from portal.reports.use import SHOWN, use
-from portal.web.reports.use import UseLine, _first
+from portal.web.reports.use import UseLine, _first, use_page
 from scheduling.models import (
     Announcement,
     Cluster,
@@ -136,6 +136,17 @@ def test_what_a_nudge_won_back_lasts_until_the_run_would_have_ended(
 
     assert (found and found.gpu_hours) == (won and pytest.approx(won))
     assert (found and found.cost) == (won and pytest.approx(2 * won))
+
+
+def test_parts_of_what_became_of_nudges_add_up_to_all(small: Small) -> None:
+    for end in (IdleEnd.GIVEN_BACK, IdleEnd.USED, IdleEnd.CULLED):
+        work = held(small.vision, small.h100, started_at=END - 8 * HOUR)
+        idling(work, 4 * HOUR, 2 * HOUR, ended=end, told=1)
+
+    page = use_page(use(small.cluster, small.last(), small.operator), user=small.operator)
+
+    parts = [part for _, _, part in page["nudge_rows"]]
+    assert sorted(parts) == ["0 %", "0 %", "33.3 %", "33.3 %", "33.4 %"]
 
 
 def test_what_no_run_time_was_predicted_of_won_nothing_that_is_known(small: Small) -> None:

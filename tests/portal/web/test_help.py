@@ -1,10 +1,13 @@
 """Help pages answer what other pages raise, and those pages lead to them."""
 
+from html import unescape
+
 import pytest
 
 from portal.selectors.reasons import REASONS
 from portal.web.help.views import TITLES, WORDS
 from scheduling.engine.reasons.catalogue import ACTS
+from scheduling.engine.reasons.rules import RULES
 from scheduling.models import Eviction, Reason, Workload
 from tests.factories import NOW
 
@@ -26,6 +29,15 @@ def test_help_needs_a_sign_in_and_knows_no_other_topic(cluster, client, as_user)
 def test_every_reason_of_waiting_is_explained():
     explained = {row.reason.value for row in REASONS}
     assert explained | ENDS == {reason.value for reason in Reason}
+
+
+def test_help_on_evictions_tells_each_rule_of_the_engine_and_promises_no_more(cluster, as_user):
+    page = unescape(as_user("m.okafor").get("/help/evicted/").content.decode())
+    for rule, entry in RULES.items():
+        assert entry.headline in page, rule
+        assert entry.means[1:] in page, rule
+    assert "nothing of it can be reclaimed" in page
+    assert "no more than its fair share, so nothing" not in page
 
 
 def test_every_word_of_the_concepts_is_in_the_glossary():

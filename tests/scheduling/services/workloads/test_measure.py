@@ -68,8 +68,10 @@ def test_address_that_does_not_answer_is_told_with_the_cluster(world: World) -> 
 def test_idle_notebook_is_cancelled_and_said_to_be(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(submit, "announce", lambda kind, **_: told.append(kind))
+    told: list[tuple[str, object]] = []
+    monkeypatch.setattr(
+        submit, "announce", lambda kind, **said: told.append((kind, said.get("after")))
+    )
     running(world, "0.8:0")
     row = world.row("train")
     row.type = "interactive"
@@ -90,7 +92,7 @@ def test_idle_notebook_is_cancelled_and_said_to_be(
 
     eventually(is_gone)
     assert IdleSpell.objects.get().ended == IdleEnd.CULLED
-    assert told == ["work.culled"]
+    assert told == [("work.culled", {"idle_s": idle.KEPT.total_seconds(), "gpus": 4})]
 
 
 def test_observed_cluster_culls_nothing(world: World) -> None:
