@@ -100,6 +100,13 @@ def _no(reader: User, person: User, capability: Capability, queue: Queue) -> str
     return f"No: {person} may {said}, and {queue} is not there. {_remedy(meaning)}"
 
 
+def _permission(meaning: Meaning, where: str, grant: Grant) -> Permission:
+    what = _upper(meaning.verb)
+    if where == OWN_WORK:
+        what = what.removesuffix(" the work of")
+    return Permission(meaning.group, what, where, _source(grant))
+
+
 def _reaching(grant: Grant, capability: Capability) -> str:
     reach = grant.reach(capability)
     if reach == Reach.OWN:
@@ -122,9 +129,7 @@ def may(reader: User, person: User) -> list[Permission]:
     """Every capability that a membership gives which ``reader`` is told of, in the order of the list."""
     grants = grants_before(reader, person)
     lines = [
-        Permission(
-            meaning.group, _upper(meaning.verb), _reaching(grant, capability), _source(grant)
-        )
+        _permission(meaning, _reaching(grant, capability), grant)
         for capability, meaning in MEANINGS.items()
         for grant in grants
         if grant.reach(capability)

@@ -89,12 +89,12 @@ def _finding(seen: PastFirings) -> tuple[str, str]:
     else:
         rest.append("Nobody acknowledged any.")
     if seen.resolved.count:
-        verb = "is" if seen.resolved.count == 1 else "are"
-        rest.append(f"Over {verb} {_in_time(seen.resolved)}.")
+        over = "is over" if seen.resolved.count == 1 else "are over"
+        rest.append(f"{_in_time(seen.resolved, over)}.")
     return bold, " ".join(rest)
 
 
-def _in_time(took: Took) -> str:
-    """How many, and in what time half of them; of one its own."""
+def _in_time(took: Took, done: str = "") -> str:
+    """'2 are over, half of them within 12 h': how many, and in what time half of them; of one its own."""
     within = "after" if took.count == 1 else "half of them within"
-    return f"{took.count}, {within} {duration(took.median_s)}"
+    return f"{took.count} {done}".rstrip() + f", {within} {duration(took.median_s)}"

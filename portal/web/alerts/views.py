@@ -121,7 +121,8 @@ def _finding(found: list[RuleRow]) -> tuple[str, str]:
             f"{counted(near, 'rule')} {'is' if near == 1 else 'are'} near." if near else ""
         )
     verb = "fires" if len(firing) == 1 else "fire"
-    names = and_list(dict.fromkeys(row.rule.get_figure_display() for row in firing))
+    kinds = Counter(row.rule.get_figure_display() for row in firing)
+    names = and_list(f"{kind} ({n})" if n > 1 else kind for kind, n in kinds.items())
     open_ = sum(row.firing is not None and row.firing.acknowledged_at is None for row in firing)
     rest = "Nobody has acknowledged any of them." if open_ == len(firing) else ""
     if open_ == 1 == len(firing):

@@ -541,6 +541,7 @@ def test_firings_that_nobody_acknowledged_yet_are_counted(small: Small, watched:
     for firing in Firing.objects.order_by("pk")[:2]:
         op.post(reverse("web:alert_acknowledge", args=["fra1", firing.rule_id]))
         said.append(op.get(page).content.decode())
+    assert "3 of 3 rules fire: Longest wait (3)." in said[0]
     assert "2 of them have not been acknowledged." in said[0]
     assert "1 of them has not been acknowledged." in said[1]
 

@@ -81,7 +81,7 @@ def test_page_says_how_many_rules_fired_how_often(small: Small, rule: Rule) -> N
     page = client_of(small.operator).get(reverse("web:alert_past", args=["fra1"])).content.decode()
 
     assert "1 of 1 rule fired 1 time." in page
-    assert "Somebody acknowledged 1, after 30 min. Over is 1, after 1 h." in page
+    assert "Somebody acknowledged 1, after 30 min. 1 is over, after 1 h." in page
     fired(rule, DAY / 2, HOUR, acknowledged_at=END - DAY / 2 + HOUR / 2)
     page = client_of(small.operator).get(reverse("web:alert_past", args=["fra1"])).content.decode()
     assert "Somebody acknowledged 2, half of them within 30 min." in page

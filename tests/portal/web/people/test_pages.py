@@ -53,6 +53,12 @@ def test_question_about_what_they_may_not_says_who_could_change_it(cluster, as_u
     )
 
 
+def test_what_somebody_may_do_with_their_own_work_alone_reads_as_a_sentence(cluster, as_user):
+    may = as_user("admin").get("/people/researcher/").context["may"]
+    said = {f"{line.what} {line.where}" for _, lines in may for line in lines}
+    assert "Cancel, hold and release their own work alone" in said
+
+
 def test_question_about_what_the_reader_does_not_see_is_not_answered(cluster, as_user):
     asked = as_user("researcher").get("/people/researcher/?verb=see&on=search").context["question"]
     assert asked["answer"] is None
