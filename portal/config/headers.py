@@ -12,7 +12,6 @@ Answer = Callable[[HttpRequest], HttpResponseBase]
 UNUSED = (
     "accelerometer",
     "autoplay",
-    "bluetooth",
     "browsing-topics",
     "camera",
     "display-capture",

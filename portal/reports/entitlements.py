@@ -61,10 +61,12 @@ class LeafBalance:
 @dataclass(frozen=True, slots=True)
 class Starvation:
     queue: str
+    gpu_class: str
+    """Of which it was short of most; ``why`` is of this one."""
     since: datetime
     hours: float
     gpus: float
-    """Short of its share on average."""
+    """Short of its share on average, of all classes of which it was starved."""
     why: str
 
 
@@ -319,33 +321,36 @@ def _keep(rows: Matrix, names: list[str], most: int) -> tuple[Matrix, list[str]]
     return np.vstack([rows[: most - 1], others]), [*names[: most - 1], OTHERS]
 
 
-_Spell = tuple[int, datetime, datetime, float, float]
-"""Queue, since, until, hours, GPUs short."""
+_Spell = tuple[int, int, datetime, datetime, float, float]
+"""Queue, the class of which it was short of most, since, until, hours, GPUs short."""
 
 
 def _spells(scope: Scope, cube: _Cube) -> list[_Spell]:
     """Consecutive steps in which a queue is starved of any class, the longest first."""
     starving = _starving(cube)
     flags = np.asarray(starving.any(axis=2), np.int8)
-    short = (np.clip(cube.entitled - cube.received, 0, None) * starving).sum(axis=2)
-    found: list[_Spell] = []
+    short = np.clip(cube.entitled - cube.received, 0, None) * starving * cube.hours[:, None, None]
+    classes, found = list(scope.classes), list[_Spell]()
     for i, pk in enumerate(cube.leaves):
         edges = np.flatnonzero(np.diff(np.pad(flags[:, i], 1)))
         for first, last in edges.reshape(-1, 2).tolist():
             hours = float(cube.hours[first:last].sum())
-            mean = float((short[first:last, i] * cube.hours[first:last]).sum()) / hours
+            missed = short[first:last, i].sum(axis=0)
             since = datetime.fromtimestamp(cube.starts[first], UTC)
             end = cube.starts[last - 1] + cube.hours[last - 1] * HOUR_S
-            found.append((pk, since, datetime.fromtimestamp(end, UTC), hours, mean))
-    return sorted(found, key=lambda spell: (-spell[3], -spell[4], spell[0]))
+            worst, mean = classes[int(missed.argmax())], float(missed.sum()) / hours
+            found.append((pk, worst, since, datetime.fromtimestamp(end, UTC), hours, mean))
+    return sorted(found, key=lambda spell: (-spell[4], -spell[5], spell[0]))
 
 
 def _starved(scope: Scope, spells: Sequence[_Spell]) -> tuple[Starvation, ...]:
     """Each with what its work mostly waited for meanwhile. One query."""
     whys = _mostly(spells) if spells else {}
     return tuple(
-        Starvation(scope.queues[pk].path, since, hours, gpus, whys.get(at, ""))
-        for at, (pk, since, _, hours, gpus) in enumerate(spells)
+        Starvation(
+            scope.queues[pk].path, scope.classes[worst].name, since, hours, gpus, whys.get(at, "")
+        )
+        for at, (pk, worst, since, _, hours, gpus) in enumerate(spells)
     )
 
 
@@ -353,7 +358,8 @@ def _mostly(spells: Sequence[_Spell]) -> dict[int, str]:
     """The most frequent reason in each spell, by its place; of equals the first by its code."""
     within = [
         Q(workload__queue=pk, cycle__at__gte=since, cycle__at__lt=until)
-        for pk, since, until, _, _ in spells
+        & (Q(gpu_class=worst) | Q(gpu_class=None))
+        for pk, worst, since, until, _, _ in spells
     ]
     place = Case(
         *(When(one, then=Value(at)) for at, one in enumerate(within)), output_field=IntegerField()

@@ -207,9 +207,12 @@ def _lent_table(report: FairnessReport) -> Table:
 def _starved_table(report: FairnessReport) -> Table:
     found = report.entitlement
     rows: list[tuple[Cell, ...]] = [
-        (one.queue, one.since, one.hours, one.gpus, one.why)
+        (one.queue, one.gpu_class, one.since, one.hours, one.gpus, one.why)
         for one in (found.starved if found else ())
     ]
     return Table(
-        "starved", "Starved longest", ("queue", "since", "hours", "gpus_short", "why"), rows
+        "starved",
+        "Starved longest",
+        ("queue", "gpu_class", "since", "hours", "gpus_short", "why"),
+        rows,
     )

@@ -26,8 +26,14 @@ from scheduling.services.starts.accuracy import held_of
 from scheduling.services.starts.tell import Held
 
 THEMES = ("light", "dark")
-STALE_CYCLES = 4
-"""A plan older than this many cycle intervals is shown as stale."""
+STALE_CYCLES, STALE_S = 4, 60.0
+"""A plan older than this many cycle intervals, and seconds, is shown as stale: a loaded machine that is some
+seconds late is no outage, and nobody can do anything about it."""
+
+
+def stale_after_s(cluster: Cluster) -> float:
+    """Real seconds without a plan after which people are told."""
+    return max(STALE_S, STALE_CYCLES * cluster.cycle_interval_s)
 
 
 class Shell:
@@ -98,8 +104,7 @@ class Shell:
 
     @property
     def stale_after_s(self) -> float:
-        """Real seconds without a plan after which the page says so."""
-        return STALE_CYCLES * self.cluster.cycle_interval_s if self.cluster else 0
+        return stale_after_s(self.cluster) if self.cluster else 0
 
     @property
     def is_stale(self) -> bool:

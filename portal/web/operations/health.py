@@ -16,6 +16,7 @@ from portal.display.format import counted, duration, when
 from portal.selectors.losses import lost_in
 from portal.teams.rights import Person
 from portal.web.cycles.around import Way, way
+from portal.web.frame.context import stale_after_s
 from portal.web.operations.bounds import SLOW_MS, Bound, bounds_of, near_of
 from portal.web.operations.processes import Processes, processes_of
 from scheduling.models import Cluster, ClusterMode, Cycle, CycleRecord, Eviction, GuardrailState
@@ -24,7 +25,6 @@ from scheduling.services.cycle.run import LAG_S
 from scheduling.services.starts.tell import predicted_start
 from scheduling.services.worker.lanes import LaneNow
 
-STALE_CYCLES = 4
 DAY = timedelta(hours=24)
 WRITES, CHANGES, FIRST = 8, 8, 3
 COLUMNS = ("took_ms", "admitted", "evicted", "slowest_ms", "slowest_at")
@@ -125,7 +125,7 @@ def _faults(cluster: Cluster, age: float | None, processes: Processes) -> Iterat
         yield "it is paused: nothing is planned"
     elif age is None:
         yield "it has not planned yet"
-    elif age > STALE_CYCLES * cluster.cycle_interval_s:
+    elif age > stale_after_s(cluster):
         yield f"the last plan is {duration(age)} old, and one is due every {cluster.cycle_interval_s:g} s"
     if processes.lag_s is not None and processes.lag_s > LAG_S:
         yield f"its mirror has been out of touch with the cluster for {duration(processes.lag_s)}"

@@ -56,12 +56,20 @@ def test_short_and_over_do_not_cancel(shared: Small) -> None:
 def test_who_waits_with_less_than_four_fifths_is_starved_and_says_why(shared: Small) -> None:
     work = make_workload(shared.speech, name="asr")
     cycle = Cycle.objects.create(cluster=shared.cluster, number=1, at=END - HOUR / 2)
-    Decision.objects.create(cycle=cycle, workload=work, action="wait", reason="fragmented")
+    for gpu_class, reason in (
+        (shared.h100, "fragmented"),
+        (None, "fragmented"),
+        *[(shared.mig, "above_fair_share")] * 3,
+    ):
+        Decision.objects.create(
+            cycle=cycle, workload=work, action="wait", reason=reason, gpu_class=gpu_class
+        )
 
     made = found(shared)
 
     (one,) = made.starved
-    assert (one.queue, one.hours, one.gpus) == ("research/speech", 1.0, 2.0)
+    assert (one.queue, one.gpu_class, one.hours) == ("research/speech", "h100", 1.0)
+    assert one.gpus == 2.0
     assert "ragment" in one.why
     assert (made.starved_hours, made.starved_queues) == (1.0, 1)
 

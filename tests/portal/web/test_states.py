@@ -23,6 +23,11 @@ def test_fresh_plan_is_no_news(cluster, as_user):
     assert note(as_user("m.okafor")).startswith(f"{NOTE} hidden")
 
 
+def test_plan_that_is_late_by_seconds_is_no_news(cluster, as_user):
+    Cluster.objects.update(cycle_interval_s=2, planned_at=timezone.now() - timedelta(seconds=20))
+    assert note(as_user("m.okafor")).startswith(f"{NOTE} hidden")
+
+
 def test_old_plan_says_how_old_and_whom_to_tell(cluster, as_user):
     Cluster.objects.update(planned_at=timezone.now() - timedelta(minutes=7))
     said = note(as_user("m.okafor"))
