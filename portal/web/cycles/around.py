@@ -102,8 +102,8 @@ class Way:
 def way(
     looked_at: datetime, took_ms: float, causes: Sequence[Json], phases: Iterable[Any], speed: float
 ) -> Way | None:
-    """Of a cycle and its record; ``speed`` is that of the cluster's clock. None where nothing is told that it
-    answered, as where time alone let work start, or nobody measured how long it took."""
+    """Of a cycle and its record; ``speed`` is that of the cluster's clock. None where it
+    answered no change, as where time alone let work start, or nobody measured how long it took."""
     if not causes or not took_ms:
         return None
     first = min(datetime.fromisoformat(row["at"]) for row in causes)
