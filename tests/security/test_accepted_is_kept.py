@@ -122,6 +122,7 @@ def test_write_to_a_locked_file_is_refused_as_busy(server: EmbeddedServer, path:
 def test_cluster_that_cannot_write_is_no_fault_of_the_manifest(
     monkeypatch: pytest.MonkeyPatch, status: int, code: str
 ) -> None:
+    monkeypatch.setattr(connection, "_clients", {})
     monkeypatch.setattr(connection.Client, "connect", lambda cluster: object())
     with (
         pytest.raises(ServiceError) as refused,

@@ -109,12 +109,12 @@ def _nudge_rows(report: UseReport) -> list[tuple[str, int, str]]:
         ("given back", nudges.given_back), ("used again", nudges.used),
         ("culled after notice", nudges.culled), ("idle still", nudges.going_on),
     )  # fmt: skip
-    kept = ("of all, kept on purpose", nudges.kept_on_purpose)
+    on_purpose = ("of all, kept on purpose", nudges.kept_on_purpose)
     if not nudges.count:
-        return [(*row, "") for row in (*ends, kept)]
+        return [(*row, "") for row in (*ends, on_purpose)]
     parts = percent_column([nudges.of_all(count) for _, count in ends]).parts
-    told = zip((*ends, kept), (*parts, percent(nudges.of_all(kept[1]))), strict=True)
-    return [(*row, part) for row, part in told]
+    rows = zip((*ends, on_purpose), (*parts, percent(nudges.of_all(on_purpose[1]))), strict=True)
+    return [(*row, part) for row, part in rows]
 
 
 def _sum(report: UseReport, costs: list[float | None]) -> str:
