@@ -125,7 +125,7 @@ def page(study: Study) -> ComparedPage:
     best = _best(found)
     spans = [_span(found, figure) for figure in FIGURES if figure.drawn]
     rows = tuple(_row(study, row, spans, best) for row in found.rows)
-    bold, rest = _finding(study, found, best)
+    bold, rest = _finding(study, found, best, is_open=any(row.is_open for row in rows))
     return ComparedPage(
         heads=tuple(FigureHead(f.name, OF.get(f.key, UNITS[f.unit])) for f in FIGURES if f.drawn),
         rows=rows,
@@ -283,7 +283,16 @@ NAMES = {
 }
 
 
-def _finding(study: Study, found: Results, best: FigureRow | None) -> tuple[str, str]:
+TOO_FEW = {
+    True: ("Too few replays yet to say anything.", "Figures come after 5 of them."),
+    False: ("It ended with too few replays to say anything.", "5 of each are needed."),
+}
+"""By whether more come."""
+
+
+def _finding(
+    study: Study, found: Results, best: FigureRow | None, *, is_open: bool
+) -> tuple[str, str]:
     """The answer in one sentence, and what the others do."""
     if not study.is_drawn:
         return (
@@ -294,7 +303,7 @@ def _finding(study: Study, found: Results, best: FigureRow | None) -> tuple[str,
     if not others:
         return "Only A is lived: there is nothing to compare it with.", ""
     if not any(row.is_told for row in others):
-        return "Too few replays yet to say anything.", "Figures come after 5 of them."
+        return TOO_FEW[is_open]
     if not any(row.keys(verdict) for row in others for verdict in (Verdict.BETTER, Verdict.WORSE)):
         few = " ".join(_short(row) for row in others if not row.is_told)
         return "No variant differs from A by more than noise over all.", few

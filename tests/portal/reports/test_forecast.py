@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from portal.reports.figures import forecast as figures
 from portal.reports.forecast import ForecastReport, forecast
 from portal.reports.words import forecast_finding
 from scheduling.models import DemandForecast, GpuClass, Node, Queue, Share
@@ -106,6 +108,16 @@ def test_finding_says_when_all_hold(told: Small) -> None:
     DemandForecast.objects.all().delete()
     tell(told.root, told.h100, 3)
     assert "No class passes what it has in 26 weeks" in str(forecast_finding(report(told)))
+
+
+def test_charts_stand_in_the_zone_of_the_range(told: Small) -> None:
+    # Its half hour: the middle of the first hour is a whole one there.
+    there = ZoneInfo("Asia/Kolkata")
+    found = report(told, zone="Asia/Kolkata")
+    chart = figures.next_week(found, found.chosen, found.past, found.chosen.row)
+    (p50,) = [line for line in chart.data if line.get("name") == "P50"]
+    first = found.chosen.row.made_at + timedelta(minutes=30)
+    assert p50["x"][0] == f"{first.astimezone(there):%Y-%m-%dT%H:%M:%S}"
 
 
 def test_page_shows_charts_scores_and_tables(filled: Small) -> None:  # noqa: F811

@@ -143,7 +143,16 @@ def test_experiment_is_begun_and_found_again(admin, cluster):
     made = Study.objects.get()
     assert answer.headers["Location"] == address("study", made.pk)
     assert "Order in November" in admin.get(address("studies")).content.decode()
-    assert "Too few replays" in admin.get(address("study", made.pk)).content.decode()
+    assert "Too few replays yet" in admin.get(address("study", made.pk)).content.decode()
+
+
+def test_experiment_that_is_cancelled_early_promises_no_figures(admin, cluster):
+    admin.post(address("experiment_new"), {**FORM, "variant": json.dumps(ORDER)})
+    made = Study.objects.get()
+    admin.post(address("study_cancel", made.pk))
+    html = admin.get(address("study", made.pk)).content.decode()
+    assert "It ended with too few replays" in html
+    assert "Figures come after" not in html
 
 
 @pytest.mark.parametrize(
