@@ -42,7 +42,7 @@ REMEDIES: Mapping[str, tuple[str, str]] = {
     ),
     "not_found": (
         "There is no such thing, or you may not see it.",
-        "Check the address, and that you are a member of the team it belongs to.",
+        "Check the address in the reference at /api/v1/docs, and that you are a member of its team.",
     ),
     "method_not_allowed": (
         "This address does not take this method.",
