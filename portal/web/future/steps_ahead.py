@@ -60,11 +60,11 @@ class StepsAhead:
 def steps_ahead(
     waiting: Sequence[Workload], share: Share, now: datetime, zone_name: str
 ) -> StepsAhead | None:
-    """What ``waiting``, its forecasts at hand, adds to what is held as it starts at its P50; ends are left
-    out. None where no start is forecast within ``MOST``. No query."""
-    known = (
-        (work, predicted_start(getattr(work, "start_forecast", None), now)) for work in waiting
-    )
+    """What of ``waiting``, its forecasts at hand, is foreseen on the class of ``share`` adds to what is held
+    as it starts at its P50; ends are left out. None where no start is forecast within ``MOST``. No query."""
+    rows = ((work, getattr(work, "start_forecast", None)) for work in waiting)
+    here = [(work, row) for work, row in rows if row and row.gpu_class_id == share.gpu_class_id]
+    known = ((work, predicted_start(row, now)) for work, row in here)
     starts = [(one.p50 or now, work.requested_gpus, None) for work, one in known if one.is_told]
     over = Ahead.over((at for at, _, _ in starts if at <= now + MOST), now)
     steps = levels(share.allocated, (), starts, over)

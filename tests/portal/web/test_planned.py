@@ -60,6 +60,11 @@ def test_what_was_due_by_now_starts_now(as_user, cluster, foreseen):
     assert _levels(shown)[-1] == shown["share"].allocated / MILLI + 4
 
 
+def test_what_is_foreseen_on_another_class_adds_nothing(as_user, cluster, foreseen):
+    StartForecast.objects.update(gpu_class=cluster.gpu_classes.exclude(name="h100-80gb").first())
+    assert _context(as_user("lead"))["planned"] is None
+
+
 def test_without_a_forecast_no_line_is_drawn(as_user, foreseen):
     StartForecast.objects.all().delete()
     assert _context(as_user("lead"))["planned"] is None
