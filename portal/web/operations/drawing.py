@@ -196,7 +196,7 @@ def _heads() -> list[dict[str, Any]]:
     """What each panel shows, above it."""
     heads = (
         (UPPER[1], "Cycle time, s"),
-        (MIDDLE[1], "Decisions that changed something, per 10 min"),
+        (MIDDLE[1], "Changes, per 10 min"),
         (LOWER[1], "Mirror lag, s"),
     )
     return [
