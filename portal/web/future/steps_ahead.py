@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import inf
 
 from portal.display.entitlement import Axis, Figures, axis
 from portal.display.format import gpus, when, zone
 from portal.display.steps import Frame, Sample, apart, area, line
+from portal.selectors.queue import RunningWorkload
 from portal.web.ahead import Ahead
 from scheduling.models import Share, Workload
 from scheduling.services.starts.tell import predicted_start
@@ -58,17 +60,29 @@ class StepsAhead:
 
 
 def steps_ahead(
-    waiting: Sequence[Workload], share: Share, now: datetime, zone_name: str
+    waiting: Sequence[Workload],
+    running: Iterable[RunningWorkload],
+    share: Share,
+    now: datetime,
+    zone_name: str,
 ) -> StepsAhead | None:
-    """What of ``waiting``, its forecasts at hand, is foreseen on the class of ``share`` adds to what is held
-    as it starts at its P50; ends are left out. None where no start is forecast within ``MOST``. No query."""
+    """Of ``waiting``, its forecasts at hand, what is foreseen on the class of ``share``, and of ``running``
+    what has an end; no more than the limit, as ends that nobody knows would let it pass that. None where no
+    start is forecast within ``MOST``. No query."""
     rows = ((work, getattr(work, "start_forecast", None)) for work in waiting)
     here = [(work, row) for work, row in rows if row and row.gpu_class_id == share.gpu_class_id]
-    known = ((work, predicted_start(row, now)) for work, row in here)
-    starts = [(one.p50 or now, work.requested_gpus, None) for work, one in known if one.is_told]
-    over = Ahead.over((at for at, _, _ in starts if at <= now + MOST), now)
-    steps = levels(share.allocated, (), starts, over)
-    return _chart(steps, share, over, zone_name) if len(steps) > 1 else None
+    known = ((work, row.run_s, predicted_start(row, now)) for work, row in here)
+    starts = [
+        (one.p50 or now, work.requested_gpus, run_s) for work, run_s, one in known if one.is_told
+    ]
+    ends = [(max(now, row.ends[0]), row.workload.allocated_gpus) for row in running if row.ends]
+    left = [at + timedelta(seconds=run_s) for at, _, run_s in starts if run_s]
+    moments = [*(at for at, _, _ in starts), *left, *(at for at, _ in ends)]
+    over = Ahead.over((at for at in moments if at <= now + MOST), now)
+    most = share.limit if share.limit is not None else inf
+    steps = [(at, min(level, most)) for at, level in levels(share.allocated, ends, starts, over)]
+    is_near = any(at <= over.end for at, _, _ in starts)
+    return _chart(steps, share, over, zone_name) if is_near else None
 
 
 def _chart(steps: Sequence[Level], share: Share, over: Ahead, zone_name: str) -> StepsAhead:

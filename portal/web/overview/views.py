@@ -157,6 +157,7 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
     waterfall = axis([reach])
     zone_name = user.display_time_zone or cluster.display_time_zone
     pending = queue_figures.pending(queue, user, chosen, sums)
+    running = queue_figures.running(queue, user, chosen, sums, division, now)
     return {
         "unit": unit(chosen),
         "share": share,
@@ -172,8 +173,8 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
         "waterfall_fair": waterfall.percent(share.fair_share),
         "waterfall_potential": waterfall.percent(share.potential),
         "pending": pending,
-        "planned": steps_ahead(pending.rows, share, now, zone_name),
-        "running": queue_figures.running(queue, user, chosen, sums, division, now),
+        "planned": steps_ahead(pending.rows, running.rows, share, now, zone_name),
+        "running": running,
         # Weeks of rows: read for the page, not for each of its refreshes.
         "waits": SimpleLazyObject(partial(queue_figures.waits, queue, chosen, now)),
         "lead": SimpleLazyObject(partial(queue_figures.lead, cluster, queue, now)),

@@ -6,7 +6,7 @@ import pytest
 
 from portal.web.ahead import Ahead
 from portal.web.future.steps_ahead import levels
-from scheduling.models import MILLI, StartForecast
+from scheduling.models import MILLI, Share, StartForecast
 from tests.factories import NOW, make_workload
 
 HOUR = timedelta(hours=1)
@@ -58,6 +58,19 @@ def test_what_was_due_by_now_starts_now(as_user, cluster, foreseen):
     shown = _context(as_user("lead"))
     assert "from" in shown["planned"].text
     assert _levels(shown)[-1] == shown["share"].allocated / MILLI + 4
+
+
+def test_what_is_planned_stays_within_the_limit(as_user, cluster, foreseen):
+    share = _context(as_user("lead"))["share"]
+    Share.objects.filter(pk=share.pk).update(limit=share.allocated + MILLI)
+    assert _levels(_context(as_user("lead")))[-1] == share.allocated / MILLI + 1
+
+
+def test_what_starts_and_ends_within_the_hours_ahead_goes_again(as_user, cluster, foreseen):
+    StartForecast.objects.update(run_s=600.0)
+    shown = _context(as_user("lead"))
+    held = shown["share"].allocated / MILLI
+    assert _levels(shown) == [held, held + 4, held]
 
 
 def test_what_is_foreseen_on_another_class_adds_nothing(as_user, cluster, foreseen):
