@@ -1,12 +1,14 @@
 """Reading who is entitled to what, in a browser."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
 from portal.accounts.models import User
+from portal.web.frame.context import STALE_S
 from scheduling.models import Cluster, Share, Workload
 from tests.e2e.conftest import axe, sign_in
 from tests.portal.web.example import overview_cluster
@@ -119,7 +121,8 @@ def test_menu_opens_on_a_narrow_screen(admin):
 
 
 def test_stopped_engine_shows_as_stale(admin, cluster):
-    Cluster.objects.filter(pk=cluster.pk).update(cycle_interval_s=0.1)
+    late = timezone.now() - timedelta(seconds=STALE_S - 10)
+    Cluster.objects.filter(pk=cluster.pk).update(cycle_interval_s=0.1, planned_at=late)
     admin.goto("/c/fra1/")
     expect(admin.locator("#live")).to_contain_text("Stale")
 
