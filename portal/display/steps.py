@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from portal.display.entitlement import Axis
+from portal.display.format import gpus
 
 Stretch = tuple[float, float, float]
 """(from x, to x, y), in the box."""
@@ -87,3 +88,28 @@ def apart(places: Sequence[float], gap: float) -> list[float]:
         moved[i] = ceiling = min(moved[i], ceiling)
         ceiling -= gap
     return moved
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepChart:
+    """What is held over time beside fair share and nominal: paths, ticks, labels at the lines."""
+
+    axis: Axis
+    days: Sequence[tuple[str, str]]
+    """(place, time) of each tick."""
+    area: str
+    allocated: str
+    fair_share: str
+    nominal: str
+    labels: Sequence[tuple[str, str, float]]
+    """(line, text, percent from the top), kept apart."""
+    until: datetime
+    """Where what is drawn ends."""
+
+
+def line_labels(
+    frame: Frame, lines: Sequence[tuple[str, float]], gap: float
+) -> list[tuple[str, str, float]]:
+    """Of ``lines``, names and last values in milli-GPU, at least ``gap`` percent apart."""
+    places = apart([frame.y(value) for _, value in lines], gap)
+    return [(name, gpus(value), y) for (name, value), y in zip(lines, places, strict=True)]

@@ -13,10 +13,10 @@ from django.db.models.functions import Cast
 
 from portal.accounts.models import User
 from portal.display.division import Division
-from portal.display.entitlement import Axis, Figures, axis
-from portal.display.format import duration, gpus, zone
+from portal.display.entitlement import Figures, axis
+from portal.display.format import duration, zone
 from portal.display.spread import Spread
-from portal.display.steps import Frame, Sample, apart, area, line
+from portal.display.steps import Frame, Sample, StepChart, area, line, line_labels
 from portal.selectors.loans import loans_in
 from portal.selectors.overview import Since, first_of, visible_evictions, waiting_since
 from portal.selectors.run_times import end_of
@@ -284,21 +284,11 @@ def _direction(row: Eviction, top: Queue) -> str:
     return "inside" if row.for_queue is None or row.for_queue.is_within(top) else "out"
 
 
-@dataclass(frozen=True)
-class History:
-    """The step chart of seven days: paths in a box of 100 by 100, ticks, labels at the lines."""
+@dataclass(frozen=True, kw_only=True)
+class History(StepChart):
+    """Seven days; hours are added up a while after they have passed, so it ends before now."""
 
-    axis: Axis
-    days: list[tuple[str, str]]
-    area: str
-    allocated: str
-    fair_share: str
-    nominal: str
-    labels: list[tuple[str, str, float]]
-    """(line, text, percent from the top), kept apart."""
     table: list[UsageSample]
-    until: datetime
-    """End of the last hour that is drawn: hours are added up a while after they have passed."""
 
 
 def history(queue: Queue, gpu_class: GpuClass, now: datetime, zone_name: str) -> History | None:
@@ -330,17 +320,15 @@ def history(queue: Queue, gpu_class: GpuClass, now: datetime, zone_name: str) ->
         allocated=line(drawn["allocated_gpus"]),
         fair_share=line(drawn["fair_share_gpus"]),
         nominal=line(drawn["nominal_gpus"]),
-        labels=_labels(frame, last),
+        labels=line_labels(
+            frame,
+            [
+                ("fair share", last.fair_share_gpus),
+                ("nominal", last.nominal_gpus),
+                ("allocated", last.allocated_gpus),
+            ],
+            gap=9,
+        ),
         table=samples,
         until=last.start + timedelta(hours=1),
     )
-
-
-def _labels(frame: Frame, last: UsageSample) -> list[tuple[str, str, float]]:
-    ends = [
-        ("fair share", last.fair_share_gpus),
-        ("nominal", last.nominal_gpus),
-        ("allocated", last.allocated_gpus),
-    ]
-    places = apart([frame.y(value) for _, value in ends], gap=9)
-    return [(name, gpus(value), y) for (name, value), y in zip(ends, places, strict=True)]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
 
-from portal.display.entitlement import Axis, Figures, axis
+from portal.display.entitlement import Figures, axis
 from portal.display.format import gpus, when, zone
-from portal.display.steps import Frame, Sample, apart, area, line
+from portal.display.steps import Frame, Sample, StepChart, area, line, line_labels
 from portal.selectors.queue import RunningWorkload
 from portal.web.ahead import Ahead
 from scheduling.models import Share, Workload
@@ -42,21 +42,10 @@ def levels(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class StepsAhead:
-    """The step chart: paths in a box of 100 by 100, ticks, labels at the lines kept apart."""
-
-    axis: Axis
-    days: Sequence[tuple[str, str]]
-    """(place, time) of each tick."""
-    area: str
-    allocated: str
-    fair_share: str
-    nominal: str
-    labels: Sequence[tuple[str, str, float]]
+@dataclass(frozen=True, kw_only=True)
+class StepsAhead(StepChart):
     text: str
     """The same as one sentence, for those who can't see it."""
-    until: datetime
 
 
 def steps_ahead(
@@ -95,7 +84,6 @@ def _chart(steps: Sequence[Level], share: Share, over: Ahead, zone_name: str) ->
         ("nominal", share.nominal),
         ("planned", steps[-1][1]),
     ]
-    places = apart([frame.y(value) for _, value in lines], gap=18)
     return StepsAhead(
         axis=frame.axis,
         days=[(tick.at, tick.text) for tick in over.ticks(zone_name, origin="now")],
@@ -103,7 +91,7 @@ def _chart(steps: Sequence[Level], share: Share, over: Ahead, zone_name: str) ->
         allocated=line(usage),
         fair_share=_level(frame, share.fair_share),
         nominal=_level(frame, share.nominal),
-        labels=[(name, gpus(value), y) for (name, value), y in zip(lines, places, strict=True)],
+        labels=line_labels(frame, lines, gap=18),
         text=", then ".join(
             f"{gpus(level)} from {when(at, over.now, zone_name)}" for at, level in steps
         ),
