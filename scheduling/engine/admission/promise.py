@@ -40,7 +40,7 @@ def seat_the_promised(world: Session) -> None:
     ordering = world.ordering
     if ordering.pending.promised == 0:
         return
-    item = _promised(ordering.pending, world.work.claims)
+    item = _in_line(ordering.pending, world.work.claims)
     item = _own_room_first(world.work, ordering.running, item)
     for w in item:
         _claim(world.work, world.holds, world.room, world.seats, world.out, w)
@@ -62,7 +62,7 @@ def start_the_promised(world: Session) -> bool:
         return False
     for c in range(queues.reservations.slot.size):
         let_nodes_of(work, room, queues, out, c)
-    item = _claiming(world.ordering.pending, out)
+    item = _in_line(world.ordering.pending, out.reason == codes.AWAITS_VICTIMS)
     item = _own_room_first(work, world.ordering.running, item)
     for w in item:
         charge_promise(world, w, -1, False)
@@ -79,20 +79,9 @@ def start_the_promised(world: Session) -> bool:
 
 
 @inner
-def _claiming(pending: PendingSlots, out: Decisions) -> Ints:
-    """Those who claim room by now, in line."""
+def _in_line(pending: PendingSlots, claims: Flags) -> Ints:
+    """Those who wait and have a claim, in line."""
     found, size = np.empty(pending.size[0], np.int64), 0
-    for k in range(pending.size[0]):
-        if out.reason[pending.slot[k]] == codes.AWAITS_VICTIMS:
-            found[size] = pending.slot[k]
-            size += 1
-    return found[:size]
-
-
-@inner
-def _promised(pending: PendingSlots, claims: Flags) -> Ints:
-    """Those with a claim, in line."""
-    found, size = np.empty(pending.promised, np.int64), 0
     for k in range(pending.size[0]):
         if claims[pending.slot[k]]:
             found[size] = pending.slot[k]
