@@ -14,7 +14,8 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.admission.reserve import hold_nodes_again, let_nodes_of
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.compile.structs import Flags, Ints
+from scheduling.engine.compile.sort import order_of
+from scheduling.engine.compile.structs import Flags, Floats, Ints
 from scheduling.engine.placement.node_room import sit, take_open
 from scheduling.engine.placement.place import is_free, place_between, sit_as_promised
 from scheduling.engine.placement.unlike import all_fit
@@ -95,18 +96,34 @@ def _own_room_first(work: Work, running: RunningSlots, item: Ints) -> Ints:
     takes a claim's room before it has others to wait for in its place, and may be one that left for it.
     """
     waits, order, size = np.ones(item.size, np.bool_), np.empty(item.size, np.int64), 0
+    tie = np.empty(item.size)
     for i in range(item.size):
-        waits[i] = work.taken[item[i]] == 0
+        waits[i], tie[i] = work.taken[item[i]] == 0, work.tie[item[i]]
+    by_tie = order_of(tie)
     for k in range(running.size[0]):
         v = running.slot[k]
-        for i in range(item.size if work.leaving[v] else 0):
-            waits[i] |= work.evicted_for[v] == work.tie[item[i]]
+        i = _first_from(tie, by_tie, work.evicted_for[v]) if work.leaving[v] else item.size
+        if i < item.size and tie[by_tie[i]] == work.evicted_for[v]:
+            waits[by_tie[i]] = True
     for later in range(2):
         for i in range(item.size):
             if waits[i] == later:
                 order[size] = item[i]
                 size += 1
     return order
+
+
+@inner
+def _first_from(keys: Floats, order: Ints, key: float) -> int:
+    """The first position in ``order``, by which ``keys`` ascend, whose key is not below ``key``."""
+    low, high = 0, order.size
+    while low < high:
+        middle = (low + high) // 2
+        if keys[order[middle]] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @inner
