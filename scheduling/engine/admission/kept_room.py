@@ -67,8 +67,7 @@ def tell_kept_for_short(world: Session, w: int) -> bool:
     if c < 0:
         return False
     out.reason[w], out.blame[w], out.rival[w], out.until[w] = codes.KEPT_FOR_SHORT, q, -1, 0.0
-    for i in range(out.figures.shape[1]):
-        out.figures[w, i] = 0.0
+    out.figures[w].fill(0.0)
     floor = _kept_of(_shared_out(world.tree, world.division, world.queues, q, c))
     out.figures[w, SHORT_KEPT.free] = _free(world.queues, c)
     out.figures[w, SHORT_KEPT.needs] = need_of(work, w)

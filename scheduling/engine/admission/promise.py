@@ -14,7 +14,8 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.admission.reserve import hold_nodes_again, let_nodes_of
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.compile.structs import Flags, Ints
+from scheduling.engine.compile.sort import order_of
+from scheduling.engine.compile.structs import Flags, Floats, Ints
 from scheduling.engine.placement.node_room import sit, take_open
 from scheduling.engine.placement.place import is_free, place_between, sit_as_promised
 from scheduling.engine.placement.unlike import all_fit
@@ -40,7 +41,7 @@ def seat_the_promised(world: Session) -> None:
     ordering = world.ordering
     if ordering.pending.promised == 0:
         return
-    item = _promised(ordering.pending, world.work.claims)
+    item = _in_line(ordering.pending, world.work.claims)
     item = _own_room_first(world.work, ordering.running, item)
     for w in item:
         _claim(world.work, world.holds, world.room, world.seats, world.out, w)
@@ -62,7 +63,7 @@ def start_the_promised(world: Session) -> bool:
         return False
     for c in range(queues.reservations.slot.size):
         let_nodes_of(work, room, queues, out, c)
-    item = _claiming(world.ordering.pending, out)
+    item = _in_line(world.ordering.pending, out.reason == codes.AWAITS_VICTIMS)
     item = _own_room_first(work, world.ordering.running, item)
     for w in item:
         charge_promise(world, w, -1, False)
@@ -79,20 +80,9 @@ def start_the_promised(world: Session) -> bool:
 
 
 @inner
-def _claiming(pending: PendingSlots, out: Decisions) -> Ints:
-    """Those who claim room by now, in line."""
+def _in_line(pending: PendingSlots, claims: Flags) -> Ints:
+    """Those who wait and have a claim, in line."""
     found, size = np.empty(pending.size[0], np.int64), 0
-    for k in range(pending.size[0]):
-        if out.reason[pending.slot[k]] == codes.AWAITS_VICTIMS:
-            found[size] = pending.slot[k]
-            size += 1
-    return found[:size]
-
-
-@inner
-def _promised(pending: PendingSlots, claims: Flags) -> Ints:
-    """Those with a claim, in line."""
-    found, size = np.empty(pending.promised, np.int64), 0
     for k in range(pending.size[0]):
         if claims[pending.slot[k]]:
             found[size] = pending.slot[k]
@@ -106,18 +96,34 @@ def _own_room_first(work: Work, running: RunningSlots, item: Ints) -> Ints:
     takes a claim's room before it has others to wait for in its place, and may be one that left for it.
     """
     waits, order, size = np.ones(item.size, np.bool_), np.empty(item.size, np.int64), 0
+    tie = np.empty(item.size)
     for i in range(item.size):
-        waits[i] = work.taken[item[i]] == 0
+        waits[i], tie[i] = work.taken[item[i]] == 0, work.tie[item[i]]
+    by_tie = order_of(tie)
     for k in range(running.size[0]):
         v = running.slot[k]
-        for i in range(item.size if work.leaving[v] else 0):
-            waits[i] |= work.evicted_for[v] == work.tie[item[i]]
+        i = _first_from(tie, by_tie, work.evicted_for[v]) if work.leaving[v] else item.size
+        if i < item.size and tie[by_tie[i]] == work.evicted_for[v]:
+            waits[by_tie[i]] = True
     for later in range(2):
         for i in range(item.size):
             if waits[i] == later:
                 order[size] = item[i]
                 size += 1
     return order
+
+
+@inner
+def _first_from(keys: Floats, order: Ints, key: float) -> int:
+    """The first position in ``order``, by which ``keys`` ascend, whose key is not below ``key``."""
+    low, high = 0, order.size
+    while low < high:
+        middle = (low + high) // 2
+        if keys[order[middle]] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @inner

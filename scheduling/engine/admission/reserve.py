@@ -37,6 +37,7 @@ from scheduling.engine.state.roles import (
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 from scheduling.engine.statement.lines import TURNS, changed, seat_out
+from scheduling.engine.statement.statement import unseat
 
 LACKS_ROOM = (
     codes.NO_FREE_GPUS, codes.FRAGMENTED, codes.NO_ROOM_IN_TOPOLOGY, codes.NO_ROOM_FOR_SEGMENTS,
@@ -243,8 +244,7 @@ def _claim(world: Session, w: int, c: int, domain: int, free: Ints, most: Ints) 
         while many > 0:
             n = _roomiest(nodes, c, free, most[role], gpus)
             if n < 0:
-                for i in range(sat):
-                    leave(room, work, w, seats.node[i], seats.device[i], 1)
+                unseat(work, room, seats, w, sat)
                 return -1
             fit = most[role, n]
             take = min(many, fit if free[n] < gpus else min(fit, free[n] // gpus))
@@ -267,8 +267,7 @@ def _claim_segments(
     while sat < work.least[w]:
         domain = _roomiest_domain(nodes, c, segment_level(work, w), free, most, gpus, size)
         if domain < 0:
-            for i in range(sat):
-                leave(room, work, w, seats.node[i], seats.device[i], 1)
+            unseat(work, room, seats, w, sat)
             return -1
         inside = _most_inside(nodes, segment_level(work, w), domain, most)
         end = sat + size
@@ -375,8 +374,7 @@ def _emptiest_domain(nodes: Nodes, work: Work, room: NodeRoom, w: int, c: int, l
 @inner
 def clear_reservations(queues: Queues) -> None:
     """Nobody keeps nodes."""
-    for c in range(queues.reservations.slot.size):
-        forget_reservation(queues, c)
+    queues.reservations.slot.fill(-1)
 
 
 @inner

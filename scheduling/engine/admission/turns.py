@@ -160,7 +160,4 @@ def _when_freed(ends: object, gpus: Ints, above: float) -> float:
 @inner
 def clear_turns(queues: Queues) -> None:
     """Nobody keeps a turn."""
-    turns = queues.turns
-    for c in range(turns.slot.shape[0]):
-        for q in range(turns.slot.shape[1]):
-            turns.slot[c, q] = -1
+    queues.turns.slot.fill(-1)

@@ -157,7 +157,8 @@ def _borrowers(world: Session, w: int, c: int) -> tuple[Ints, int]:
         left -= 0 if out.starts.withdrawn[v] else out.members[v] * work.need[GPUS, v]
         if out.starts.served[v] or work.claims[v]:
             continue
-        if out.starts.withdrawn[v] and _is_among(v, who[:size]):
+        # Work that stepped back and started again stands in ``begun`` twice.
+        if out.starts.withdrawn[v] and (who[:size] == v).any():
             continue
         if world.ranks.preemptible[work.priority[v]] and _is_above(
             world.tree, work, world.queues, world.division, world.out, v, w
@@ -183,15 +184,6 @@ def _begun_above(queues: Queues, division: Division, own: int, c: int) -> int:
 @inner
 def _holds_too_much(queues: Queues, division: Division, q: int, own: int, c: int) -> bool:
     return bool(q != own and past_share(queues, division, q, c, 0))
-
-
-@inner
-def _is_among(v: int, who: Ints) -> bool:
-    """Work that stepped back and started again stands in ``begun`` twice."""
-    for other in who:
-        if other == v:
-            return True
-    return False
 
 
 @inner

@@ -1,15 +1,17 @@
-"""What is known of a search before it starts: what could be gained at most, and whose failed already."""
+"""What is known of a search before it starts: what could be gained at most, whose failed already, and what
+stood in the way of those: in bits, one for each rule, those of searches up to fair shares first.
+"""
 
 from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.eviction.bars import is_delayed
 from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import ends_inside
 from scheduling.engine.eviction.rules import (
-    BOTH,
     BUDGET,
+    CAP,
+    DELAY,
     PREEMPT,
     PROTECTED,
     RECLAIM,
@@ -17,17 +19,19 @@ from scheduling.engine.eviction.rules import (
     asking,
 )
 from scheduling.engine.order.by_merit import by_merit
-from scheduling.engine.quota.fair_share import LENT, beyond_nominal, kept_by, left_by
+from scheduling.engine.quota.fair_share import LENT, PLAIN, beyond_nominal, kept_by, left_by
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import past_share, spent_hours
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Rules, Work, need_of
 from scheduling.engine.state.order import Shapes
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.queues import Queues, Search
 from scheduling.engine.state.roles import has_roles, needs_segments
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS
 from scheduling.engine.state.victims import BOUND, LOOSE, Candidates, FailedSearches
+
+MOST_BARS = CAP + 1
 
 
 @inner
@@ -40,12 +44,10 @@ def is_promising(world: Session, request: VictimRequest) -> bool:
     tree, quotas, rules, queues = world.tree, world.quotas, world.rules, world.queues
     if spent_hours(tree, quotas, rules, queues, world.work.queue[request.w], request.c) >= 0:
         return False
-    if request.rule == RECLAIM:
-        gain = _reclaimable(world, request)
-    elif request.rule == PREEMPT:
+    if request.rule == PREEMPT:
         gain = displaceable(world.work, world.ranks, queues, world.candidates, request)
     else:
-        gain = _gain_of_both(world, request)
+        gain = _gain_beside(world, request)
     free = world.room.open[request.c] + world.room.coming[request.c]
     return bool(gain > 0 and free + gain >= request.need)
 
@@ -64,26 +66,15 @@ def displaceable(
 
 
 @inner
-def _reclaimable(world: Session, request: VictimRequest) -> int:
-    """Milli-GPU above fair share beside the way from the leaf up to ``request.top``, that included."""
-    tree = world.tree
-    _sum_up(world, request)
-    gain, q = 0, world.work.queue[request.w]
-    while q != request.top:
-        q, kid = tree.parent[q], q
-        gain += (
-            world.candidates.by_queue.takeable_below[q] - world.candidates.by_queue.takeable[kid]
-        )
-    return gain
-
-
-@inner
-def _gain_of_both(world: Session, request: VictimRequest) -> int:
-    """Milli-GPU of lower priority in the leaf and above fair share beside the way up to ``request.top``; 0
-    where they would leave a queue below it short of what the workload needs.
+def _gain_beside(world: Session, request: VictimRequest) -> int:
+    """Milli-GPU above fair share beside the way from the leaf up to ``request.top``, that included, and
+    where both kinds leave of lower priority in the leaf; 0 where these would leave a queue below it short
+    of what the workload needs.
     """
-    work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
-    q, gain = work.queue[request.w], displaceable(work, ranks, queues, candidates, request)
+    work, queues, candidates = world.work, world.queues, world.candidates
+    q, gain = work.queue[request.w], 0
+    if request.rule != RECLAIM:
+        gain = displaceable(work, world.ranks, queues, candidates, request)
     if not ends_inside(world, request, q, gain):
         return 0
     _sum_up(world, request)
@@ -100,7 +91,7 @@ def lent_at_most(world: Session, w: int, c: int) -> int:
     """Milli-GPU of class ``c`` that queues beside the way from the leaf of ``w`` up to the root could lose to
     it of what lies above their shares, were nothing protected.
     """
-    return _reclaimable(world, asking(world.work, w, c, BOTH, 0, True, PROTECTED))
+    return _gain_beside(world, asking(world.work, w, c, RECLAIM, 0, True, PROTECTED))
 
 
 @inner
@@ -295,3 +286,31 @@ def note_loss(world: Session, k: int) -> None:
         drop_weight(work, world.ranks, world.rules, world.tree, candidates, v, 1)
     else:
         candidates.by_queue.evictable[LOOSE, c, q, p] -= work.need[GPUS, v]
+
+
+@inner
+def bars(search: Search, stretch: int) -> int:
+    """What has stood in the way of searches that go as far as ``stretch``, in bits: those up to fair shares
+    first.
+    """
+    found = 0
+    for rule in range(DELAY, MOST_BARS):
+        found += search.forbidden[rule] << rule
+    return found if stretch == PLAIN else found << MOST_BARS
+
+
+@inner
+def is_delayed(barred_by: int) -> bool:
+    """Whether a workload that this barred had to wait itself."""
+    return bool((barred_by | barred_by >> MOST_BARS) >> DELAY & 1)
+
+
+@inner
+def recall_bars(search: Search, barred_by: int, stretch: int) -> bool:
+    """Note in ``search`` what ``bars`` returned; whether it is anything."""
+    found = barred_by if stretch == PLAIN else barred_by >> MOST_BARS
+    anything = False
+    for rule in range(DELAY, MOST_BARS):
+        search.forbidden[rule] = found >> rule & 1
+        anything = anything or search.forbidden[rule] == 1
+    return anything

@@ -80,9 +80,7 @@ def _set_prices(
     the queue that gives back, that leaves first.
     """
     dearest = candidates.dearest
-    for c in range(dearest.shape[0]):
-        for p in range(dearest.shape[1]):
-            dearest[c, p] = -1.0
+    dearest.fill(-1.0)
     for k in range(first, last):
         w = candidates.slot[k]
         c, p = work.gpu_class[w], work.priority[w]
@@ -117,18 +115,13 @@ def _forget(candidates: Candidates) -> None:
     candidates.ready[0], candidates.bounds.rated[0] = True, UNRATED
     candidates.number[0] += 1
     candidates.order.node_used[0] = 0
-    for n in range(candidates.order.node_sorted.size):
-        candidates.order.node_sorted[n] = False
-    for q in range(candidates.order.leaf_sorted.size):
-        candidates.order.leaf_sorted[q] = candidates.by_queue.unbounded[q] = False
-    for c in range(candidates.size_of_class.size):
-        candidates.size_of_class[c] = 0
-        for q in range(candidates.order.leaf_sorted.size):
-            candidates.by_queue.largest_gang[c, q] = 0
-            candidates.failed.slot[c, q] = -1
-            for p in range(candidates.by_queue.evictable.shape[3]):
-                for kind in (LOOSE, BOUND):
-                    candidates.by_queue.evictable[kind, c, q, p] = 0
+    candidates.order.node_sorted.fill(False)
+    candidates.order.leaf_sorted.fill(False)
+    candidates.by_queue.unbounded.fill(False)
+    candidates.size_of_class.fill(0)
+    candidates.by_queue.largest_gang.fill(0)
+    candidates.by_queue.evictable.fill(0)
+    candidates.failed.slot.fill(-1)
 
 
 @inner
@@ -170,9 +163,7 @@ def reset_candidates(candidates: Candidates) -> None:
         return
     candidates.bounds.rated[0] = UNRATED
     _copy_mass(candidates.by_queue.evictable_at_start, candidates.by_queue.evictable)
-    for c in range(candidates.failed.slot.shape[0]):
-        for q in range(candidates.failed.slot.shape[1]):
-            candidates.failed.slot[c, q] = -1
+    candidates.failed.slot.fill(-1)
 
 
 @inner

@@ -16,7 +16,7 @@ from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import note_loss
 from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import seats_hold
-from scheduling.engine.eviction.rules import VictimRequest, given_by, is_owed, is_own
+from scheduling.engine.eviction.rules import VictimRequest, given_by, is_owing, is_own
 from scheduling.engine.eviction.victim_order import reprice
 from scheduling.engine.quota.fair_share import LENT, PLAIN, branch_of
 from scheduling.engine.quota.standing import INSIDE, STANDS, standing
@@ -169,12 +169,12 @@ def _quote_excess(world: Session, request: VictimRequest, v: int, leaves: Ints) 
 
 @inner
 def rule_of(tree: Tree, work: Work, candidates: Candidates, request: VictimRequest, v: int) -> int:
-    """Which rule lets ``v`` go: the row of ``attempts`` that takes it."""
+    """Which rule lets ``v`` go: the row of ``WAYS`` that takes it."""
     if is_own(work, request, v):
         return codes.LOWER_PRIORITY
     if request.stretch != PLAIN:
         return codes.LENT_NOMINAL if request.stretch == LENT else codes.ROUNDED_UP
-    owed = is_owed(tree, work, candidates, request, v)
+    owed = request.owed and is_owing(tree, work, candidates, request, v)
     return codes.OWED_NOMINAL if owed else codes.ABOVE_SHARE
 
 
@@ -284,7 +284,7 @@ def _others_claim_beside(work: Work, holds: Holds, room: NodeRoom, out: Decision
 def evict_the_unwanted(world: Session) -> None:
     """Step 1. Draining spares nobody; a gang is stale below its least members past the grace."""
     work, rules, ordering = world.work, world.rules, world.ordering
-    if ordering.running.below_minimum == 0 and not _drains(world.tree):
+    if ordering.running.below_minimum == 0 and not (world.tree.stop == codes.DRAINS).any():
         return
     for k in range(ordering.running.queue_begin[2], ordering.running.size[0]):
         w = ordering.running.slot[k]
@@ -303,14 +303,6 @@ def evict_the_unwanted(world: Session) -> None:
         release(world, w)
         world.out.lost[w] = work_lost(work, w, work.members[w], rules.now)
         _quote(work, rules, world.out, w)
-
-
-@inner
-def _drains(tree: Tree) -> bool:
-    for q in range(tree.stop.size):
-        if tree.stop[q] == codes.DRAINS:
-            return True
-    return False
 
 
 @inner

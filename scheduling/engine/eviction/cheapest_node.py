@@ -124,13 +124,6 @@ def _open_machine(world: Session, request: VictimRequest, n: int) -> None:
 
 
 @inner
-def end_search(candidates: Candidates) -> None:
-    """Nobody stands on a heap."""
-    forget(candidates.heap)
-    forget(candidates.blocks.heap)
-
-
-@inner
 def push(heap: CostHeap, n: int, cost: float) -> None:
     at = heap.size[0]
     heap.size[0] += 1

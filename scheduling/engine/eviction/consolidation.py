@@ -14,13 +14,12 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
-from scheduling.engine.eviction.free_seats import by_domain
+from scheduling.engine.eviction.free_seats import by_domain, clear_node
 from scheduling.engine.eviction.minimal_set import passes_all
 from scheduling.engine.eviction.rules import (
     RECLAIM,
     STRICT,
     VictimRequest,
-    allowed,
     asking,
     for_role,
     in_budget,
@@ -40,7 +39,7 @@ from scheduling.engine.placement.place import place
 from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import GROWS, STARTS, may_hold, standing
-from scheduling.engine.state.input import Holds, Work, extra_of, gpus_of, need_of
+from scheduling.engine.state.input import Holds, Work, gpus_of, need_of
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.roles import (
     has_roles,
@@ -60,7 +59,6 @@ from scheduling.engine.statement.statement import (
     MOVES,
     begin,
     how_many,
-    let_go,
     lift,
     mark,
     redo_one,
@@ -89,12 +87,7 @@ def consolidate(world: Session, w: int, c: int) -> bool:
     stands = standing(world, w, c, need, STARTS)
     if stands.late or not may_hold(stands, 0):
         return False
-    return _clear_some(world, moving(work, w, c), False)
-
-
-@inner
-def moving(work: Work, w: int, c: int) -> VictimRequest:
-    return asking(work, w, c, RECLAIM, 0, False, STRICT)
+    return _clear_some(world, asking(work, w, c, RECLAIM, 0, False, STRICT), False)
 
 
 @inner
@@ -272,12 +265,12 @@ def _gpus_to_move(world: Session, request: VictimRequest, n: int, d: int, evicts
 def _lift(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) -> bool:
     """Movable workloads leave node ``n``, least work lost first, until one seat fits; whether it does.
     Only those on GPU ``d`` and those without GPUs, if it is not ANY_GPU. Where ``evicts``, all that may go
-    for ``search`` goes first.
+    for ``search`` goes first, but for elastic gangs.
     """
     work, order = world.work, world.candidates.order
     w, candidates, before, moved = request.seat, world.candidates, mark(world.candidates), 0
     order_node(work, world.room, candidates, n)
-    if evicts and _evict_some(world, request, n):
+    if evicts and clear_node(world, request, n, True, False):
         _let_stay(world, w, n, before)
         return True
     for k in range(candidates.log.first, before):
@@ -294,20 +287,6 @@ def _lift(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) 
         if slots_on(world.room, work, w, n, LATER) > 0:
             _let_stay(world, w, n, before)
             return True
-    return False
-
-
-@inner
-def _evict_some(world: Session, request: VictimRequest, n: int) -> bool:
-    """All work on node ``n`` that may go for ``search`` goes, but for elastic gangs; whether it is enough."""
-    order = world.candidates.order
-    for k in range(order.node_begin[n], order.node_end[n]):
-        v = order.node_slot[k]
-        whole = not world.candidates.log.leaves[v] and extra_of(world.work, v) == 0
-        if whole and allowed(world, request, v):
-            let_go(world, v)
-            if slots_on(world.room, world.work, request.seat, n, LATER) > 0:
-                return True
     return False
 
 

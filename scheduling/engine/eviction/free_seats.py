@@ -12,9 +12,9 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.eviction.cheapest_node import (
     change,
-    end_search,
     enter,
     enter_class,
+    forget,
     next_node,
     open_beside,
 )
@@ -71,17 +71,6 @@ def free_room(world: Session, request: VictimRequest, among: Ints, whole: bool) 
 
 
 @inner
-def free_seats_among(
-    world: Session, request: VictimRequest, among: Ints, sat: int, end: int
-) -> int:
-    """Seat members that are alike on the nodes ``among``, until ``end`` seats are taken; returns how many
-    are.
-    """
-    enter(world.work, world.room, world.candidates, request, among)
-    return int(_free_seats(world, request, 0, sat, end))
-
-
-@inner
 def _free_seats(world: Session, request: VictimRequest, role: int, sat: int, end: int) -> int:
     """Seat members one by one, each on the node where it loses least, until ``end`` seats are taken; returns
     how many are.
@@ -109,7 +98,8 @@ def _free_seats(world: Session, request: VictimRequest, role: int, sat: int, end
         sat = sit_member(room, work, w, role, n, seats.node, seats.device, sat, LATER)
         change(heap, n, _cost(world, request, n, False))
         heap.costed_at[n] = epoch
-    end_search(candidates)
+    forget(heap)
+    forget(candidates.blocks.heap)
     return sat
 
 
@@ -151,20 +141,23 @@ def _evict_on(world: Session, request: VictimRequest, n: int) -> bool:
     """
     work, candidates = world.work, world.candidates
     before = mark(candidates)
-    if _clear_node(world, request, n, True):
+    if clear_node(world, request, n, True, True):
         return True
     if work.need[GPUS, request.seat] < ONE or not _has_shares(work, candidates, before):
         return False
     undo(world, before)
-    return _clear_node(world, request, n, False)
+    return clear_node(world, request, n, False, True)
 
 
 @inner
-def _clear_node(world: Session, request: VictimRequest, n: int, shares: bool) -> bool:
+def clear_node(world: Session, request: VictimRequest, n: int, shares: bool, elastic: bool) -> bool:
+    """The same, but for work on ``shares`` of GPUs and ``elastic`` gangs where these stay."""
     candidates, work = world.candidates, world.work
     for k in range(candidates.order.node_begin[n], candidates.order.node_end[n]):
         v = candidates.order.node_slot[k]
         if candidates.log.leaves[v] or not (shares or work.need[GPUS, v] >= ONE):
+            continue
+        if extra_of(work, v) > 0 and not elastic:
             continue
         if allowed(world, request, v):
             let_go(world, v)
@@ -260,7 +253,7 @@ def free_domain(world: Session, request: VictimRequest) -> int:
     best, best_lost = -1, np.inf
     for d in range(start.size - 1):
         sat = _free_among(world, request, order[start[d] : start[d + 1]], False)
-        lost = lost_so_far(work, world.out, candidates)
+        lost = lost_since(work, world.out, candidates, candidates.log.first)
         if sat == work.least[request.w] and lost < best_lost:
             best, best_lost = d, lost
         unseat(work, room, world.seats, request.w, sat)
@@ -286,12 +279,6 @@ def by_domain(nodes: Nodes, among: Ints, level: int) -> tuple[Ints, Ints]:
         order[start[d]] = n
         start[d] += 1
     return order, start[: top + 2]
-
-
-@inner
-def lost_so_far(work: Work, out: Decisions, candidates: Candidates) -> float:
-    """The price of the chosen."""
-    return lost_since(work, out, candidates, candidates.log.first)
 
 
 @inner
@@ -330,7 +317,8 @@ def _free_segments(world: Session, request: VictimRequest, among: Ints) -> int:
         inside, before = order[start[d] : start[d + 1]], mark(candidates)
         if cost[d] == np.inf:
             break
-        end = free_seats_among(world, request, inside, sat, sat + size)
+        enter(work, world.room, candidates, request, inside)
+        end = _free_seats(world, request, 0, sat, sat + size)
         lost = np.inf
         if end == sat + size:
             lost = lost_since(work, world.out, candidates, before)

@@ -54,8 +54,7 @@ RETRY_S = 60.0
 def clear_searches_by_merit(tree: Tree, merit: MeritSearches) -> None:
     """A cycle begins."""
     merit.asks_again[0], merit.searches[0] = np.inf, 0
-    for c in range(merit.failed_at.size):
-        merit.failed_at[c] = -1
+    merit.failed_at.fill(-1)
     for q in range(merit.evictions_left.size):
         merit.evictions_left[q] = tree.sharing.evictions_left[q]
 

@@ -39,7 +39,7 @@ from scheduling.engine.reasons.figures import PROMISE, TAKEN
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Work, core_of, gpus_of, need_of
 from scheduling.engine.state.nodes import NodeRoom
-from scheduling.engine.state.order import Shapes
+from scheduling.engine.state.order import PendingSlots, Shapes
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
@@ -158,34 +158,49 @@ def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int
     But for those who had a claim before this plan, who use what is reserved, or, unless ``served``, for
     whom others left.
     """
-    ranks, queues, pending = world.ranks, world.queues, world.ordering.pending
-    out, work, q = world.out, world.work, world.work.queue[w]
+    work, who = world.work, _who_began(world, w, c, served)
+    most, size, gpus, cores = may_evict(work, world.rules, w, need_of(work, w)), 0, 0, 0
+    for v in who:
+        if world.out.starts.served[v]:
+            left = _left_for(world, w, v, gpus)
+            if left < 0 or cores + left > most:
+                continue
+            cores += left
+        who[size] = v
+        size += 1
+        gpus += world.out.members[v] * work.need[GPUS, v]
+    return who[:size], gpus
+
+
+@inner
+def _who_began(world: Session, w: int, c: int, served: bool) -> Ints:
+    """All of them that may step back. Those for whom others left come last: the others give back what no
+    victim has to leave for.
+    """
+    pending, out, work, q = world.ordering.pending, world.out, world.work, world.work.queue[w]
+    if begun_in(world.queues, q, c) == 0:
+        return np.empty(0, np.int64)
+    among, size = _lower_in_line(pending, q, w), 0
+    who = np.empty(among.size, np.int64)
+    for late in range(2 if served else 1):
+        for v in among:
+            now = out.gpu_class[v] == c and out.starts.served[v] == (late == 1)
+            if now and _may_step_back(work, world.ranks, world.queues, out, w, v):
+                who[size] = v
+                size += 1
+    return who[:size]
+
+
+@inner
+def _lower_in_line(pending: PendingSlots, q: int, w: int) -> Ints:
+    """Those of queue ``q`` that stand in line in groups of lower rank than ``w``."""
     first, begin = pending.queue_begin[q + 1], pending.group_begin
-    if begun_in(queues, q, c) == 0:
-        return np.empty(0, np.int64), 0
+    last = begin[first]
     while first > pending.queue_begin[q]:
         if pending.rank[pending.slot[begin[first - 1]]] >= pending.rank[w]:
             break
         first -= 1
-    end = begin[pending.queue_begin[q + 1]]
-    who, size, gpus, cores = np.empty(end - begin[first], np.int64), 0, 0, 0
-    # Those for whom others left come last: the others give back what no victim has to leave for.
-    for late in range(2 if served else 1):
-        for k in range(begin[first], end):
-            v = pending.slot[k]
-            if out.gpu_class[v] != c or out.starts.served[v] != (late == 1):
-                continue
-            if not _may_step_back(work, ranks, queues, out, w, v):
-                continue
-            if late:
-                left = _left_for(world, w, v, gpus)
-                if left < 0 or cores + left > may_evict(work, world.rules, w, need_of(work, w)):
-                    continue
-                cores += left
-            who[size] = v
-            size += 1
-            gpus += out.members[v] * work.need[GPUS, v]
-    return who[:size], gpus
+    return pending.slot[begin[first] : last]
 
 
 @inner

@@ -40,7 +40,7 @@ from scheduling.engine.statement.statement import LEAVES
 
 RECLAIM, PREEMPT, BOTH, BOTH_OWED = 0, 1, 2, 3
 MOVES, MIXED, OWN_TOO = 4, 5, 6
-"""What an attempt is made by beside RECLAIM (``attempts``): others move; they move beside a reclaim; lower
+"""What an attempt is made by beside RECLAIM (``search``): others move; they move beside a reclaim; lower
 priority of the own queue leaves too, by PREEMPT inside the leaf and by BOTH or BOTH_OWED above it.
 """
 STRICT, DELAY, PROTECTED, BUDGET, CAP, EACH_BUDGET = 0, 1, 2, 3, 4, 5
@@ -183,7 +183,7 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
     if candidates.barred[v] == candidates.bounds.search_number[0]:
         return False
     own = is_own(work, request, v)
-    owed = not own and is_owed(tree, work, candidates, request, v)
+    owed = not own and request.owed and is_owing(tree, work, candidates, request, v)
     spares = not own and not owed
     if spares and candidates.by_queue.takeable[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
@@ -334,12 +334,6 @@ def given_below(world: Session, q: int) -> int:
         if log.slot[k] >= 0 and is_below(world.tree, world.work.queue[log.slot[k]], q):
             gpus += given_by(world.work, world.candidates, world.out, k)
     return gpus
-
-
-@inner
-def is_owed(tree: Tree, work: Work, candidates: Candidates, request: VictimRequest, v: int) -> bool:
-    """Whether the workload may take from ``v`` what is owed to it."""
-    return request.owed and is_owing(tree, work, candidates, request, v)
 
 
 @inner

@@ -1,4 +1,8 @@
-"""The one search for room that is not free: the attempts of the table, one after another."""
+"""The one search for room that is not free: every attempt at it, in order, in one table.
+
+All attempts up to fair shares come before those that go further. Where none succeeds, the same table with a
+rule waived says what a workload waits for (``what_bars``).
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,8 @@ from scheduling.engine import codes
 from scheduling.engine.admission.reserve import forget_reservation, hold_nodes_again, let_nodes_of
 from scheduling.engine.admission.trial import only_reserved, passes_nominal
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.eviction.attempts import MOST_MIXED, MOST_STRETCHED, WAYS, Attempt
-from scheduling.engine.eviction.bars import bars, forget_bars
 from scheduling.engine.eviction.bounds import (
+    bars,
     fails_like_another,
     first_of_both,
     is_promising,
@@ -23,7 +26,7 @@ from scheduling.engine.eviction.candidates import ensure_candidates
 from scheduling.engine.eviction.carry_out import carry_out
 from scheduling.engine.eviction.consolidation import consolidate, move_beside_victims
 from scheduling.engine.eviction.find_victims import find_victims, give_up
-from scheduling.engine.eviction.free_seats import lost_so_far
+from scheduling.engine.eviction.free_seats import lost_since
 from scheduling.engine.eviction.protection import patient_until
 from scheduling.engine.eviction.rules import (
     ALL,
@@ -51,6 +54,41 @@ from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.statement.lines import EVERY, REACH, changed, note_bound
 from scheduling.engine.statement.statement import how_many
+
+
+class Attempt(NamedTuple):
+    """One attempt: ``by`` whom room is made; whether gangs may go that lie partly inside the share of their
+    queue, or were evicted often, as far as nominal is ``owed``; how far it stretches.
+    """
+
+    by: int
+    owed: bool
+    stretch: int
+
+
+WAYS = (
+    # Nobody leaves and nobody's share changes, so each class of the wish is asked this before any other row.
+    Attempt(MOVES, False, PLAIN),
+    # Apart from OWN_TOO: lower priority of the own queue stays while others hold more than their shares.
+    Attempt(RECLAIM, False, PLAIN),
+    # Apart from RECLAIM: a mover is seated elsewhere at once, on GPUs that are free now, so nodes are cleared
+    # one by one; at most MOST_MIXED times in a cycle.
+    Attempt(MIXED, False, PLAIN),
+    Attempt(RECLAIM, True, PLAIN),
+    # First inside the leaf alone, where nobody has to be entitled; then from where reclaim ended to the root.
+    Attempt(OWN_TOO, False, PLAIN),
+    # Apart from that: the queues of the workload have to end inside their nominal, not inside their shares.
+    Attempt(OWN_TOO, True, PLAIN),
+    # Inside the shares of others, so only once nothing else does; this and the next at most MOST_STRETCHED
+    # times in a cycle.
+    Attempt(RECLAIM, True, LENT),
+    Attempt(RECLAIM, True, ROUNDED),
+)
+
+MOST_STRETCHED = 32
+"""Searches in a cycle that go further than to fair shares; this bounds its time."""
+MOST_MIXED = 32
+"""Searches in a cycle for moves beside evictions, likewise."""
 
 MADE, RESERVED_FREE, NOBODY = 0, 1, 2
 """How a search ends: others leave or move; free GPUs that are kept for another would do; it failed."""
@@ -165,7 +203,7 @@ def stretch_of(world: Session, ask: Ask) -> int:
 @inner
 def _try_ways(world: Session, ask: Ask, stretch: int) -> int:
     """Row by row of what goes as far as ``stretch``."""
-    forget_bars(world.queues.search)
+    world.queues.search.forbidden.fill(0)  # Nothing has stood in the way of a search yet.
     for way in WAYS:
         if way.stretch != stretch or not _is_asked(ask, way):
             continue
@@ -304,12 +342,13 @@ def _or_cheaper(world: Session, ask: Ask, request: VictimRequest) -> tuple[int, 
     candidates = world.candidates
     if how_many(candidates) < 2 or lent_at_most(world, ask.w, ask.c) == 0:
         return MADE, request
-    price = lost_so_far(world.work, world.out, candidates)
+    price = lost_since(world.work, world.out, candidates, candidates.log.first)
     give_up(world, request)
     for way in WAYS:
         if way.by == OWN_TOO:
             ended, both = _climb(world, ask, way, STRICT, _beyond(world, ask, STRICT))
-            if ended == MADE and lost_so_far(world.work, world.out, candidates) < price:
+            lost = lost_since(world.work, world.out, candidates, candidates.log.first)
+            if ended == MADE and lost < price:
                 return MADE, both
             if ended == MADE:
                 give_up(world, both)

@@ -91,12 +91,11 @@ def rate_nodes(world: Session, stretch: int) -> None:
         _rate_the_risen(world)
         return
     bounds.rated[0] = 0
-    _forget_the_risen(candidates)
-    for row in (ANY, READY):
-        for n in range(bounds.least_loss.shape[1]):
-            bounds.least_loss[row, n], bounds.most_given[row, n] = np.inf, 0
-        for b in range(blocks.least_loss.shape[1]):
-            blocks.least_loss[row, b], blocks.most_given[row, b] = np.inf, 0
+    bounds.risen.fill(False)
+    bounds.least_loss.fill(np.inf)
+    bounds.most_given.fill(0)
+    blocks.least_loss.fill(np.inf)
+    blocks.most_given.fill(0)
     for q in range(begin.size - 1):
         some = begin[q] < begin[q + 1]
         if some and _has_too_much(world.quotas, world.division, world.queues, q, stretch):
@@ -124,13 +123,7 @@ def _rate_the_risen(world: Session) -> None:
         if candidates.bounds.risen[q] and _has_too_much(quotas, division, queues, q, PLAIN):
             _rate(world, q, False, PLAIN)
     if candidates.log.size == 0:
-        _forget_the_risen(candidates)
-
-
-@inner
-def _forget_the_risen(candidates: Candidates) -> None:
-    for q in range(candidates.bounds.risen.size):
-        candidates.bounds.risen[q] = False
+        candidates.bounds.risen.fill(False)
 
 
 @inner
@@ -145,23 +138,12 @@ def reprice(
         candidates.price[v] = candidates.lost_gpu_s[v]
     order, begin, h = candidates.order, candidates.leaf_begin, holds.head[v]
     if order.leaf_sorted[q]:
-        _move_up(work, candidates, candidates.slot, begin[q], begin[q + 1], v)
+        _order(work, candidates, candidates.slot, begin[q], begin[q + 1])
     while h >= 0:
         n = holds.node[h]
         if order.node_sorted[n]:
-            _move_up(work, candidates, order.node_slot, order.node_begin[n], order.node_end[n], v)
+            _order(work, candidates, order.node_slot, order.node_begin[n], order.node_end[n])
         h = holds.next[h]
-
-
-@inner
-def _move_up(
-    work: Work, candidates: Candidates, table: Ints, first: int, last: int, v: int
-) -> None:
-    for k in range(first, last):
-        at = k
-        while table[at] == v and at > first and _after(work, candidates, table[at - 1], v):
-            table[at], table[at - 1] = table[at - 1], v
-            at -= 1
 
 
 @inner
@@ -193,7 +175,8 @@ def _rate(world: Session, q: int, afresh: bool, stretch: int) -> None:
         ready = extra_of(work, v) > 0 or not eviction_limit_reached(work, world.rules, v)
         if afresh:
             ready = _is_ready(work, world.rules, candidates, v, above)
-        h, one = head[v], _taken_by(work.need[GPUS, v])
+        # Milli-GPU that come free at most where a member leaves: with a share a whole GPU.
+        h, one = head[v], max(work.need[GPUS, v], ONE) if work.need[GPUS, v] > 0 else 0
         while h >= 0:
             n, rate = node[h], rate_of(work, holds, candidates, v, h)
             b = block_of(position[n], c)
@@ -215,12 +198,6 @@ def _leaves_too_little(
     """Its leaf would keep less than its nominal, whoever else stays: no reclaim may take it."""
     most = beyond_nominal(quotas, division, queues, work.gpu_class[v], work.queue[v])
     return extra_of(work, v) == 0 and gpus_of(work, v) > most
-
-
-@inner
-def _taken_by(gpus: int) -> int:
-    """Milli-GPU that come free at most where a member leaves: with a share a whole GPU."""
-    return max(gpus, ONE) if gpus > 0 else 0
 
 
 @inner

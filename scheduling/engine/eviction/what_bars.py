@@ -12,9 +12,7 @@ from scheduling.engine import codes
 from scheduling.engine.admission.reserve import hold_nodes_again, let_nodes_of
 from scheduling.engine.admission.turns import ahead_of
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.eviction.attempts import WAYS
-from scheduling.engine.eviction.bars import recall_bars
-from scheduling.engine.eviction.bounds import is_promising
+from scheduling.engine.eviction.bounds import is_promising, recall_bars
 from scheduling.engine.eviction.find_victims import find_victims, give_up
 from scheduling.engine.eviction.protection import blame_protection, ends_sooner, is_lawful
 from scheduling.engine.eviction.rules import (
@@ -32,6 +30,7 @@ from scheduling.engine.eviction.search import (
     ALL_TO_LEAVE,
     MADE,
     NOBODY,
+    WAYS,
     Ask,
     stretch_of,
     try_row,

@@ -23,7 +23,7 @@ from scheduling.engine import (
     Workload,
     plan,
 )
-from scheduling.engine.eviction.attempts import MOST_STRETCHED
+from scheduling.engine.eviction.search import MOST_STRETCHED
 from scheduling.engine.state import tables
 from scheduling.engine.state.axes import laid_out
 from scheduling.engine.state.victims import Candidates

@@ -73,7 +73,6 @@ QUOTES = (
 """Written or read once a plan is made, or before: nothing is decided there."""
 ASKS_OTHERWISE = {
     "admission/turns.py:_expected_turn": "when a share holds it, not whether",
-    "eviction/carry_out.py:_drains": "who leaves whatever happens",
     "eviction/carry_out.py:evict_the_unwanted": "who leaves whatever happens",
     "eviction/minimal_set.py:_narrows": "how far victims leave queues from their shares, all together",
     "order/refusals.py:_asks_in_vain": "whether a share has risen since",
