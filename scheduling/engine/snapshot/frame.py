@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.compile.structs import as_struct
+from scheduling.engine.compile.structs import as_struct, laid_out
 from scheduling.engine.model import Policy, Snapshot
 from scheduling.engine.snapshot import events
 from scheduling.engine.snapshot.describing import Shape, describe, number_of
 from scheduling.engine.state.array_plan import ArrayPlan
-from scheduling.engine.state.changes import note_all_pending, note_all_running
 from scheduling.engine.state.input import (
     Holds,
     Nodes,
@@ -37,8 +36,8 @@ from scheduling.engine.state.input import (
     Users,
     Work,
 )
-from scheduling.engine.state.session import Session
-from scheduling.engine.state.tables import buffers_for, empty_work
+from scheduling.engine.state.order import note_all_pending, note_all_running
+from scheduling.engine.state.session import empty_work, session_for
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, PENDING, RUNNING
 
 if TYPE_CHECKING:
@@ -301,17 +300,12 @@ class Frame:
     def world(self) -> Struct:
         """The struct that kernels read; built again only after the arrays grew."""
         if self._world is None:
-            pairs, ranks = self.users.above.size, self.ranks.value.size
-            self.buffers = buffers_for(
-                self.tree, self.nodes, self.work, self.holds, pairs, ranks, self._pool
-            )
-            b = self.buffers
-            parts = (
-                self.tree, self.quotas, self.nodes, self.work, self.ranks, self.holds, self.rules,
-                b.division, b.room, b.queues, b.seats, b.out, b.candidates, self.users, self.former, b.guard,
-                b.ordering, b.shapes, b.index, self.pool, b.mix,
+            b = self.buffers = session_for(
+                self.users.above.size, self._pool, tree=self.tree, quotas=self.quotas, nodes=self.nodes,
+                work=self.work, ranks=self.ranks, holds=self.holds, rules=self.rules, users=self.users,
+                former=self.former, pool=self.pool,
             )  # fmt: skip
-            self._world = as_struct(Session(*parts))
+            self._world = as_struct(b)
             events.find_holds(self._world)
             note_all_pending(b.ordering, np.flatnonzero(self.work.phase == PENDING))
             note_all_running(b.ordering, np.flatnonzero(self.work.phase == RUNNING))
@@ -367,8 +361,8 @@ class Frame:
         old = self.work.phase.size if hasattr(self, "work") else 0
         old_holds = self.holds.node.size if old else 0
         work = empty_work(slots, wishes, self.nodes.size.shape[0])
-        table = Holds(*(np.full(slots if i == 0 else holds, -1, np.int64) for i in range(5)))
-        pool = Pool(np.zeros(slots, np.int64), np.zeros(holds, np.int64), np.zeros(2, np.int64))
+        sizes = {"slot": slots, "hold": holds}
+        table, pool = laid_out(Holds, sizes), laid_out(Pool, sizes)
         if old:
             for field, fresh in zip((*self.work, *self.holds), (*work, *table), strict=True):
                 fresh[tuple(slice(0, n) for n in field.shape)] = field

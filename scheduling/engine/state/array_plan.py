@@ -8,7 +8,7 @@ from scheduling.engine import codes
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.queues import Division, Queues
-from scheduling.engine.state.tables import Buffers
+from scheduling.engine.state.session import Session
 
 ACTING = np.isin(
     np.arange(len(codes.ACTIONS)), (codes.ADMIT, codes.EVICT, codes.GROW, codes.SHRINK, codes.MOVE)
@@ -24,7 +24,7 @@ class ArrayPlan:
     division [class, queue] in milli-GPU.
     """
 
-    def __init__(self, buffers: Buffers) -> None:
+    def __init__(self, buffers: Session) -> None:
         out, division = buffers.out, buffers.division
         self.out: Decisions = out
         self.division: Division = division

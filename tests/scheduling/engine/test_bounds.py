@@ -23,9 +23,9 @@ from scheduling.engine import (
     Workload,
     plan,
 )
+from scheduling.engine.compile.structs import laid_out
 from scheduling.engine.eviction.attempts import MOST_STRETCHED
 from scheduling.engine.state import tables
-from scheduling.engine.state.axes import laid_out
 from scheduling.engine.state.victims import Candidates
 from tests.scheduling.engine.evolve import apply, let_leave
 
