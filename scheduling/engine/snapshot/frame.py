@@ -300,6 +300,7 @@ class Frame:
     def world(self) -> Struct:
         """The struct that kernels read; built again only after the arrays grew."""
         if self._world is None:
+            vars(self).pop("buffers", None)  # large: their memory is free before others are made
             b = self.buffers = session_for(
                 self.users.above.size, self._pool, tree=self.tree, quotas=self.quotas, nodes=self.nodes,
                 work=self.work, ranks=self.ranks, holds=self.holds, rules=self.rules, users=self.users,
