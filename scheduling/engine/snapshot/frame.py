@@ -3,7 +3,7 @@
     frame = encode(snapshot)
     plan = plan_frame(frame)
     for slot in plan.admitted():
-        frame.start(slot, plan)
+        frame.start_on(slot, int(plan.gpu_class[slot]), plan.seats(slot))
     frame.now += 60
     frame.finish(slot)
 
@@ -13,18 +13,15 @@ and priority classes are numbers; ``frame.queue_names[number]`` and its sisters 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scheduling.engine import codes
 from scheduling.engine.compile.structs import as_struct, laid_out
 from scheduling.engine.model import Policy, Snapshot
 from scheduling.engine.snapshot import events
 from scheduling.engine.snapshot.describing import Shape, describe, number_of
-from scheduling.engine.state.array_plan import ArrayPlan
 from scheduling.engine.state.input import (
     Holds,
     Nodes,
@@ -167,11 +164,6 @@ class Frame:
         self.pool.left[events.SLOTS] = free.size
         self._world = None
 
-    def start(self, slot: int, plan: ArrayPlan) -> None:
-        """The workload starts now where ``plan`` has seated it (an ``admit`` decision)."""
-        nodes, devices = plan.seats(slot)
-        self.start_on(slot, int(plan.gpu_class[slot]), zip(nodes, devices, strict=True))
-
     def start_on(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
         """The workload starts now; ``seats`` are (node, device) by member, device -1 for whole GPUs."""
         nodes, devices = events.columns(seats)
@@ -183,25 +175,6 @@ class Frame:
         ``finish`` it when they go.
         """
         events.leave(self.world, slot, rival, float(self.now))
-
-    def shrink(self, slot: int, plan: ArrayPlan) -> int:
-        """A running workload keeps the seats of ``plan`` alone (a ``shrink`` decision).
-
-        Returns the slot of what holds its other GPUs on until their pods are gone: ``finish`` it then.
-        """
-        seats = Counter(zip(*plan.seats(slot), strict=True))
-        parting = sorted((Counter(self.seats_of(slot)) - seats).elements())
-        self.reseat(slot, seats.elements())
-        return self.part(slot, parting)
-
-    def move(self, slot: int, plan: ArrayPlan) -> int:
-        """A running workload starts again on the seats of ``plan`` (a ``move`` decision).
-
-        Returns the slot of what holds its former GPUs on until their pods are gone: ``finish`` it then.
-        """
-        former = self.seats_of(slot)
-        self.start(slot, plan)
-        return self.part(slot, former)
 
     def part(self, slot: int, seats: Sequence[tuple[int, int]]) -> int:
         """Members of ``slot`` that leave ``seats``, as a nameless workload that asks for nothing."""
@@ -228,13 +201,6 @@ class Frame:
         """An evicted workload is pending again; it keeps its submit time."""
         events.requeue(self.world, slot)
 
-    def keep(self, slot: int, plan: ArrayPlan) -> None:
-        """A pending workload is seated first, on the very seats that ``plan`` promised: victims leave
-        for it.
-        """
-        nodes, devices = plan.seats(slot)
-        self.promise(slot, int(plan.gpu_class[slot]), zip(nodes, devices, strict=True))
-
     def promise(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
         """Keep ``seats`` (node, device) for a pending workload."""
         nodes, devices = events.columns(seats)
@@ -245,41 +211,16 @@ class Frame:
         """A pending workload waits like any other again."""
         events.forget_promise(self.world, slot)
 
-    def grow(self, slot: int, plan: ArrayPlan) -> None:
-        """A running workload takes the seats of ``plan`` (a ``grow`` decision) beside its own."""
-        self.reseat(slot, zip(*plan.seats(slot), strict=True))
-
     def reseat(self, slot: int, seats: Iterable[tuple[int, int]]) -> None:
         """A running workload has a member on each of ``seats`` (node, device) from now on."""
         nodes, devices = events.columns(seats)
         self.make_room(holds=nodes.size)
         events.resize(self.world, slot, nodes, devices)
 
-    def checkpoint(self, slot: int) -> None:
-        self.work.checkpointed[slot] = self.now
-
     def finish(self, slot: int) -> None:
         """The workload is over or cancelled; its slot is free."""
         events.finish(self.world, slot)
         self.slot_names.pop(slot, None)
-
-    def apply(self, plan: ArrayPlan, *, instantly: bool = True) -> None:
-        """Carry ``plan`` out: evictions (gone at once, or leaving), then starts."""
-        for slot in plan.evicted():
-            self.leave(slot, int(plan.rival[slot]))
-            if instantly:
-                self.requeue(slot)
-        for slot in (*plan.shrunk(), *plan.moved()):
-            moves = int(plan.action[slot]) == codes.MOVE
-            parted = self.move(slot, plan) if moves else self.shrink(slot, plan)
-            if instantly:
-                self.finish(parted)
-        for slot in plan.promised():
-            self.keep(slot, plan)
-        for slot in plan.admitted():
-            self.start(slot, plan)
-        for slot in plan.grown():
-            self.grow(slot, plan)
 
     def note_usage(self, queue: int, user: str, gpus: int) -> None:
         """``user`` held ``gpus`` (milli-GPU) in the leaf ``queue`` on average, older time counting less."""
