@@ -7,91 +7,47 @@ that a process which only names values starts without either.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from scheduling.engine.model import (
-    MILLI,
-    Action,
-    Decision,
-    GpuClass,
-    Lapse,
-    Members,
-    Node,
-    NodeSet,
-    Phase,
-    Plan,
-    Policy,
-    PredictedRunTime,
-    PriorityClass,
-    Queue,
-    Quota,
-    Reason,
-    Role,
-    Rule,
-    Share,
-    Snapshot,
-    SnapshotError,
-    Step,
-    StepKind,
-    Stop,
-    Topology,
-    Workload,
-    WorkloadType,
-)
-from scheduling.engine.reasons.catalogue import headline
+from scheduling.engine.model import MILLI as MILLI
+from scheduling.engine.model import Action as Action
+from scheduling.engine.model import Decision as Decision
+from scheduling.engine.model import GpuClass as GpuClass
+from scheduling.engine.model import Lapse as Lapse
+from scheduling.engine.model import Members as Members
+from scheduling.engine.model import Node as Node
+from scheduling.engine.model import NodeSet as NodeSet
+from scheduling.engine.model import Phase as Phase
+from scheduling.engine.model import Plan as Plan
+from scheduling.engine.model import Policy as Policy
+from scheduling.engine.model import PriorityClass as PriorityClass
+from scheduling.engine.model import Queue as Queue
+from scheduling.engine.model import Quota as Quota
+from scheduling.engine.model import Reason as Reason
+from scheduling.engine.model import Role as Role
+from scheduling.engine.model import Rule as Rule
+from scheduling.engine.model import Snapshot as Snapshot
+from scheduling.engine.model import SnapshotError as SnapshotError
+from scheduling.engine.model import StepKind as StepKind
+from scheduling.engine.model import Stop as Stop
+from scheduling.engine.model import Topology as Topology
+from scheduling.engine.model import Workload as Workload
+from scheduling.engine.model import WorkloadType as WorkloadType
+from scheduling.engine.reasons.catalogue import headline as headline
 
 if TYPE_CHECKING:
-    from scheduling.engine.compile.mode import run_plainly
-    from scheduling.engine.explain.decode import decode, outline
-    from scheduling.engine.explain.outline import Outline, Waits
-    from scheduling.engine.placement.fragmentation import left_over, wanted_member
-    from scheduling.engine.planner import Planner, divide, plan, plan_frame
-    from scheduling.engine.snapshot.encode import encode
-    from scheduling.engine.snapshot.frame import Frame
-    from scheduling.engine.state.array_plan import ArrayPlan
-
-__all__ = [
-    "MILLI",
-    "Action",
-    "ArrayPlan",
-    "Decision",
-    "Frame",
-    "GpuClass",
-    "Lapse",
-    "Members",
-    "Node",
-    "NodeSet",
-    "Outline",
-    "Phase",
-    "Plan",
-    "Planner",
-    "Policy",
-    "PredictedRunTime",
-    "PriorityClass",
-    "Queue",
-    "Quota",
-    "Reason",
-    "Role",
-    "Rule",
-    "Share",
-    "Snapshot",
-    "SnapshotError",
-    "Step",
-    "StepKind",
-    "Stop",
-    "Topology",
-    "Waits",
-    "Workload",
-    "WorkloadType",
-    "decode",
-    "divide",
-    "encode",
-    "headline",
-    "left_over",
-    "outline",
-    "plan",
-    "plan_frame",
-    "run_plainly",
-    "wanted_member",
-]
+    from scheduling.engine.compile.mode import run_plainly as run_plainly
+    from scheduling.engine.explain.decode import decode as decode
+    from scheduling.engine.explain.decode import outline as outline
+    from scheduling.engine.explain.outline import Outline as Outline
+    from scheduling.engine.explain.outline import Waits as Waits
+    from scheduling.engine.placement.fragmentation import left_over as left_over
+    from scheduling.engine.placement.fragmentation import wanted_member as wanted_member
+    from scheduling.engine.planner import Planner as Planner
+    from scheduling.engine.planner import divide as divide
+    from scheduling.engine.planner import plan as plan
+    from scheduling.engine.planner import plan_frame as plan_frame
+    from scheduling.engine.snapshot.encode import encode as encode
+    from scheduling.engine.snapshot.frame import Frame as Frame
+    from scheduling.engine.state.array_plan import ArrayPlan as ArrayPlan
 
 PLANNING = {
     "compile.mode": ("run_plainly",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
 
 from scheduling.engine import model as m
 
@@ -16,19 +17,31 @@ def check(snapshot: m.Snapshot, known: Container[int] = ()) -> None:
     addresses of workloads that were right beside the same names: only their places are looked at.
     """
     faults = [
-        *_doubles("gpu_classes", [c.name for c in snapshot.gpu_classes]),
-        *_doubles("queues", [q.name for q in snapshot.queues]),
-        *_doubles("priority_classes", [p.name for p in snapshot.priority_classes]),
-        *_doubles("workloads", [w.name for w in snapshot.workloads]),
-        *_doubles("node_sets", [s.name for s in snapshot.node_sets]),
+        *doubles(snapshot),
         *faults_of_levels(snapshot.levels),
-        *_nodes(snapshot),
+        *(
+            (path, repr(name), text)
+            for path, name, known_names, text in named_by_parts(snapshot)
+            if name not in known_names
+        ),
+        *_amounts(snapshot),
         *_node_sets(snapshot),
-        *_queues(snapshot),
+        *loops(snapshot),
         *_workloads(snapshot, known),
     ]
     if faults:
         raise m.SnapshotError(faults)
+
+
+def doubles(parts: Any) -> Iterator[Fault]:
+    """Names that stand twice in a list of ``parts``, a snapshot or its document."""
+    for part in ("gpu_classes", "queues", "priority_classes", "workloads", "node_sets"):
+        yield from _doubles(part, [row.name for row in getattr(parts, part)])
+    seen: set[tuple[str, str]] = set()
+    for i, node in enumerate(parts.nodes):
+        if (node.name, node.gpu_class) in seen:
+            yield f"nodes[{i}].name", repr(node.name), "one row a node and GPU class"
+        seen.add((node.name, node.gpu_class))
 
 
 def _doubles(part: str, names: Sequence[str]) -> Iterator[Fault]:
@@ -49,17 +62,33 @@ def faults_of_levels(levels: Sequence[str]) -> Iterator[Fault]:
             yield f"topology_levels[{i}]", repr(name), f"a name that stands once, not {levels[-1]}"
 
 
-def _nodes(snapshot: m.Snapshot) -> Iterator[Fault]:
-    classes = {c.name for c in snapshot.gpu_classes}
-    seen: set[tuple[str, str]] = set()
+Named = tuple[str, str, set[str], str]
+"""Where a name stands, the name, those that there are, and what it should be."""
+
+
+def named_by_parts(parts: Any) -> Iterator[Named]:
+    """What nodes and queues of a snapshot, or of its document, name."""
+    classes, queues = {c.name for c in parts.gpu_classes}, {q.name for q in parts.queues}
+    for i, node in enumerate(parts.nodes):
+        yield f"nodes[{i}].gpu_class", node.gpu_class, classes, "a name of gpu_classes"
+    for i, queue in enumerate(parts.queues):
+        if queue.parent is not None:
+            yield f"queues[{i}].parent", queue.parent, queues, "a name of queues"
+        for part in ("quotas", "usage"):
+            for name in getattr(queue, part):
+                yield f"queues[{i}].{part}.{name}", name, classes, "a name of gpu_classes"
+
+
+def _amounts(snapshot: m.Snapshot) -> Iterator[Fault]:
     for i, node in enumerate(snapshot.nodes):
-        if node.gpu_class not in classes:
-            yield f"nodes[{i}].gpu_class", repr(node.gpu_class), "a name of gpu_classes"
-        if (node.name, node.gpu_class) in seen:
-            yield f"nodes[{i}].name", repr(node.name), "one row a node and GPU class"
-        seen.add((node.name, node.gpu_class))
         if node.gpus < 0:
             yield f"nodes[{i}].gpus", str(node.gpus), "zero or more"
+    for i, queue in enumerate(snapshot.queues):
+        for name, quota in queue.quotas.items():
+            for field in ("nominal", "borrowing_limit", "lending_limit", "weight"):
+                value = getattr(quota, field)
+                if value is not None and value < 0:
+                    yield f"queues[{i}].quotas.{name}.{field}", str(value), "zero or more"
 
 
 def _node_sets(snapshot: m.Snapshot) -> Iterator[Fault]:
@@ -69,29 +98,15 @@ def _node_sets(snapshot: m.Snapshot) -> Iterator[Fault]:
             yield f"node_sets[{i}].nodes", repr(name), "a name of nodes"
 
 
-def _queues(snapshot: m.Snapshot) -> Iterator[Fault]:
-    parents = {q.name: q.parent for q in snapshot.queues}
-    looping = in_loops(parents)
-    classes = {c.name for c in snapshot.gpu_classes}
-    for i, queue in enumerate(snapshot.queues):
-        if queue.parent is not None and queue.parent not in parents:
-            yield f"queues[{i}].parent", repr(queue.parent), "a name of queues"
-        elif queue.name in looping:
+def loops(parts: Any) -> Iterator[Fault]:
+    """Queues of a snapshot, or of its document, that are above themselves."""
+    looping = _in_loops({queue.name: queue.parent for queue in parts.queues})
+    for i, queue in enumerate(parts.queues):
+        if queue.name in looping:
             yield f"queues[{i}].parent", repr(queue.parent), "a queue that is not below this one"
-        for name, quota in queue.quotas.items():
-            path = f"queues[{i}].quotas.{name}"
-            if name not in classes:
-                yield path, repr(name), "a name of gpu_classes"
-            for field in ("nominal", "borrowing_limit", "lending_limit", "weight"):
-                value = getattr(quota, field)
-                if value is not None and value < 0:
-                    yield f"{path}.{field}", str(value), "zero or more"
-        for name in queue.usage:
-            if name not in classes:
-                yield f"queues[{i}].usage.{name}", repr(name), "a name of gpu_classes"
 
 
-def in_loops(parents: Mapping[str, str | None]) -> set[str]:
+def _in_loops(parents: Mapping[str, str | None]) -> set[str]:
     """The names that are above themselves, by what is right above each name."""
     looping: set[str] = set()
     seen: set[str] = set()

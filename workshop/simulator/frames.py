@@ -108,7 +108,7 @@ class FramePlanner:
         goes_on = job.workload.checkpointed is not None
         if goes_on and self._frame.work.phase[slot] == RUNNING:
             self._frame.reseat(slot, seats)
-            self._frame.checkpoint(slot)
+            self._frame.work.checkpointed[slot] = self._frame.now
         else:
             self._frame.start_on(slot, gpu_class, seats)
         self._clocks.start(slot, job.run.warm_s, job.submission.checkpoint_s)
@@ -147,7 +147,7 @@ class FramePlanner:
         devices: dict[str, tuple[int, ...]] = {}
         action = ACTIONS[plan.action[slot]]
         if plan.members[slot] and action is not Action.EVICT:
-            for node, device in zip(*plan.seats(slot), strict=True):
+            for node, device in plan.seats(slot):
                 name = frame.node_names[node]
                 placement[name] = placement.get(name, 0) + 1
                 if device >= 0:

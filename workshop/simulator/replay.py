@@ -23,7 +23,7 @@ from scheduling.engine.model import (
     Workload,
 )
 from scheduling.engine.state.input import Work
-from scheduling.engine.state.tables import empty_work
+from scheduling.engine.state.session import empty_work
 from scheduling.engine.state.units import GPUS, PENDING
 from scheduling.simulation.loop.life import Jobs, new_jobs
 from scheduling.simulation.loop.lives import Life, live_through

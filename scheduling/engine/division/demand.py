@@ -5,12 +5,11 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.placement.never_fits import FITS_AT, fits_empty, known_row
+from scheduling.engine.placement.never_fits import fits_empty
 from scheduling.engine.placement.node_room import may_use
 from scheduling.engine.quota.limits import used_hours
 from scheduling.engine.quota.standing import (
     ASKS,
-    is_below_ceiling,
     is_stopped,
     never_holds,
     past_limits_beside,
@@ -22,7 +21,7 @@ from scheduling.engine.state.input import Holds, Nodes, Tree, Users, Work, gpus_
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.queues import Demand, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import GPUS, PENDING, RUNNING
+from scheduling.engine.state.units import GPUS, RUNNING
 from scheduling.engine.statement.operations import note_coming
 
 DENSE, LARGE = 8, 1 << 14
@@ -123,51 +122,18 @@ def sum_asked(world: Session) -> None:
     """Waiting work: settle what cannot start whatever happens, and count what the others ask for.
 
     Where limits on workloads are set, the first in line count, and where only some are asked, they alone
-    are in line. Otherwise each kind asks for all of it at once, unless many are of no kind. Work that is
-    leaving asks again.
+    are in line. Otherwise each kind asks for all of it at once. Work that is leaving asks again.
     """
     ordering = world.ordering
     if world.queues.limits.any or ordering.pending.narrowed[0]:
         for k in range(ordering.pending.size[0]):
             _settle_or_ask(world, ordering.pending.slot[k])
-    elif (
-        world.work.phase.size > LARGE
-        and ordering.pending.shapeless * DENSE > ordering.pending.size[0]
-    ):
-        _ask_all(world)
     else:
         _ask_by_shape(world)
     for k in range(ordering.running.size[0]):
         w = ordering.running.slot[k]
         if world.work.leaving[w] and world.work.queue[w] > 0:
             _ask(world, w, 1)
-
-
-@inner
-def _ask_all(world: Session) -> None:
-    """Every pending slot, in the order of memory and with its arrays looked up once. Most have nothing
-    special about them: one class, and a shape that is known to fit.
-    """
-    work, queues, known = world.work, world.queues, world.seats.known
-    phase, queue, wish, on_hold = work.phase, work.queue, work.wish, work.on_hold
-    need, least, most, required = work.need, work.least, work.most, work.required
-    where, beside, segment = work.where, work.beside, work.segment
-    tree = world.tree
-    ceiling = queues.limits.ceiling
-    requests = queues.demand.requests
-    rationed = queues.limits.hours_spent
-    for w in range(phase.size):
-        if phase[w] != PENDING:
-            continue
-        q, c = queue[w], wish[0, w]
-        common = q >= 0 and c >= 0 and not on_hold[w] and (wish.shape[0] == 1 or wish[1, w] < 0)
-        may = common and not is_stopped(tree, q) and not rationed[c]
-        if may and is_below_ceiling(ceiling, q, c, least[w] * need[GPUS, w]):
-            row = known_row(known, need, least, required, where, beside, segment, w, c)
-            if row >= 0 and known[row, FITS_AT] == 1:
-                requests[c, q] += most[w] * need[GPUS, w]
-                continue
-        _settle_or_ask(world, w)
 
 
 @inner

@@ -8,7 +8,7 @@ from scheduling.engine import model as m
 from scheduling.engine.document.places import faults_of_places
 from scheduling.engine.document.schema import SnapshotDoc, WorkloadDoc
 from scheduling.engine.model import NODE_LEVEL, Fault
-from scheduling.engine.validate import faults_of_levels, in_loops
+from scheduling.engine.validate import Named, doubles, faults_of_levels, loops, named_by_parts
 
 MOST_LEVELS = 64
 MOST_IN_ALL = 2_000_000
@@ -24,8 +24,7 @@ def faults_of(doc: SnapshotDoc) -> list[Fault]:
     """Names that stand twice or refer to nothing, and states that exclude each other."""
     levels = [*doc.topology_levels, NODE_LEVEL]
     faults = [
-        *_doubles(doc),
-        *(Fault(*found, RENAME) for found in faults_of_levels(levels)),
+        *(Fault(*found, RENAME) for found in (*doubles(doc), *faults_of_levels(levels))),
         *_references(doc),
         *_tree(doc),
         *_sizes(doc),
@@ -41,44 +40,20 @@ def faults_of(doc: SnapshotDoc) -> list[Fault]:
     return faults or list(faults_of_places(doc))
 
 
-def _doubles(doc: SnapshotDoc) -> Iterator[Fault]:
-    for part in ("gpu_classes", "queues", "priority_classes", "workloads", "node_sets"):
-        seen: set[str] = set()
-        for i, row in enumerate(getattr(doc, part)):
-            if row.name in seen:
-                yield Fault(f"{part}[{i}].name", repr(row.name), "a name that stands once", RENAME)
-            seen.add(row.name)
-    pairs: set[tuple[str, str]] = set()
-    for i, node in enumerate(doc.nodes):
-        if (node.name, node.gpu_class) in pairs:
-            yield Fault(f"nodes[{i}].name", repr(node.name), "one row a node and GPU class", RENAME)
-        pairs.add((node.name, node.gpu_class))
-
-
-Named = tuple[str, str, set[str], str]
-"""Where a name stands, the name, those that there are, and what it should be."""
-
-
 def _references(doc: SnapshotDoc) -> list[Fault]:
     return [
         Fault(path, repr(name), text, f"use {_some(known)}, or add it there")
-        for path, name, known, text in (*_named_by_parts(doc), *_named_by_work(doc))
+        for path, name, known, text in (
+            *named_by_parts(doc),
+            *_named_by_sets(doc),
+            *_named_by_work(doc),
+        )
         if name not in known
     ]
 
 
-def _named_by_parts(doc: SnapshotDoc) -> Iterator[Named]:
-    classes = {c.name for c in doc.gpu_classes}
-    queues = {q.name for q in doc.queues}
+def _named_by_sets(doc: SnapshotDoc) -> Iterator[Named]:
     nodes = {n.name for n in doc.nodes}
-    for i, node in enumerate(doc.nodes):
-        yield f"nodes[{i}].gpu_class", node.gpu_class, classes, "a name of gpu_classes"
-    for i, queue in enumerate(doc.queues):
-        if queue.parent is not None:
-            yield f"queues[{i}].parent", queue.parent, queues, "a name of queues"
-        for part in ("quotas", "usage"):
-            for name in getattr(queue, part):
-                yield f"queues[{i}].{part}.{name}", name, classes, "a name of gpu_classes"
     for i, one in enumerate(doc.node_sets):
         for k, name in enumerate(one.nodes):
             yield f"node_sets[{i}].nodes[{k}]", name, nodes, "a name of nodes"
@@ -115,15 +90,13 @@ def _some(names: set[str]) -> str:
 
 def _tree(doc: SnapshotDoc) -> Iterator[Fault]:
     """Queues that are above themselves, or below too many."""
+    looping = list(loops(doc))
+    yield from (Fault(*one, "name another one, or none for the top") for one in looping)
     parents = {queue.name: queue.parent for queue in doc.queues}
-    looping = in_loops(parents)
-    for i, queue in enumerate(doc.queues):
-        at, found = f"queues[{i}].parent", repr(queue.parent)
-        if queue.name in looping:
-            expectation = "a queue that is not below this one"
-            yield Fault(at, found, expectation, "name another one, or none for the top")
-        elif not looping and _levels(queue.name, parents) > MOST_LEVELS:
-            yield Fault(at, found, f"at most {MOST_LEVELS} levels of queues", "take levels out")
+    for i, queue in enumerate(() if looping else doc.queues):
+        if _levels(queue.name, parents) > MOST_LEVELS:
+            at, expectation = f"queues[{i}].parent", f"at most {MOST_LEVELS} levels of queues"
+            yield Fault(at, repr(queue.parent), expectation, "take levels out")
             return
 
 

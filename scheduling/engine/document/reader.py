@@ -13,28 +13,12 @@ from pydantic import BaseModel, ValidationError
 from scheduling.engine import model as m
 from scheduling.engine.document.checks import faults_of
 from scheduling.engine.document.roles import fill_in
-from scheduling.engine.document.rows import read, write
-from scheduling.engine.document.schema import (
-    GpuClassDoc,
-    NodeDoc,
-    NodeSetDoc,
-    PriorityClassDoc,
-    QueueDoc,
-    SnapshotDoc,
-    WorkloadDoc,
-)
+from scheduling.engine.document.rows import PARTS, read, write
+from scheduling.engine.document.schema import SnapshotDoc
 from scheduling.engine.validate import check
 
 MOST_FAULTS = 20
 """After so many rows with faults nobody reads on."""
-ROWS: dict[str, type[BaseModel]] = {
-    "gpu_classes": GpuClassDoc,
-    "nodes": NodeDoc,
-    "queues": QueueDoc,
-    "priority_classes": PriorityClassDoc,
-    "workloads": WorkloadDoc,
-    "node_sets": NodeSetDoc,
-}
 
 
 def parse(document: Any) -> m.Snapshot:
@@ -61,7 +45,9 @@ def _doc(document: Any, faults: list[m.Fault]) -> SnapshotDoc:
     """
     parts = document if isinstance(document, dict) else {}
     found = {
-        part: _rows(part, parts[part], faults) for part in ROWS if isinstance(parts.get(part), list)
+        part: _rows(part, parts[part], faults)
+        for part in PARTS
+        if isinstance(parts.get(part), list)
     }
     rest = {key: value for key, value in parts.items() if key not in found}
     try:
@@ -73,12 +59,12 @@ def _doc(document: Any, faults: list[m.Fault]) -> SnapshotDoc:
 
 
 def _rows(part: str, found: list[Any], faults: list[m.Fault]) -> list[BaseModel]:
-    kind, made = ROWS[part], []
+    made: list[BaseModel] = []
     for number, row in enumerate(found):
         if len(faults) >= MOST_FAULTS:
             break
         try:
-            made.append(kind.model_validate(row))
+            made.append(PARTS[part][0].model_validate(row))
         except ValidationError as error:
             faults += [_fault(line, (part, number)) for line in error.errors()]
     return made

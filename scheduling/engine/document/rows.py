@@ -7,7 +7,7 @@ lost GPUs in use. Those are written at the bound, or said to be so, so that what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -167,20 +167,28 @@ def _role_doc(role: m.Role) -> s.RoleDoc:
     return doc
 
 
-def read(doc: s.SnapshotDoc) -> m.Snapshot:
-    def rows(kind: type[Any], docs: Iterable[BaseModel]) -> tuple[Any, ...]:
-        return tuple(_row(kind, one) for one in docs)
+PARTS: Mapping[str, tuple[type[BaseModel], type[Any]]] = {
+    "gpu_classes": (s.GpuClassDoc, m.GpuClass),
+    "nodes": (s.NodeDoc, m.Node),
+    "queues": (s.QueueDoc, m.Queue),
+    "priority_classes": (s.PriorityClassDoc, m.PriorityClass),
+    "workloads": (s.WorkloadDoc, m.Workload),
+    "node_sets": (s.NodeSetDoc, m.NodeSet),
+}
+"""Lists of a document: what a row of each is there, and in the model."""
 
+
+def read(doc: s.SnapshotDoc) -> m.Snapshot:
+    rows: dict[str, Any] = {
+        part: tuple(_row(kind, one) for one in getattr(doc, part))
+        for part, (_, kind) in PARTS.items()
+    }
+    rows["workloads"] = tuple(map(_on_its_class, rows["workloads"]))
     return m.Snapshot(
         now=doc.now,
         policy=_row(m.Policy, doc.policy),
-        gpu_classes=rows(m.GpuClass, doc.gpu_classes),
-        nodes=rows(m.Node, doc.nodes),
-        queues=rows(m.Queue, doc.queues),
-        priority_classes=rows(m.PriorityClass, doc.priority_classes),
-        workloads=tuple(map(_on_its_class, rows(m.Workload, doc.workloads))),
-        node_sets=rows(m.NodeSet, doc.node_sets),
         topology_levels=tuple(doc.topology_levels),
+        **rows,
     )
 
 
@@ -192,10 +200,13 @@ def _on_its_class(work: m.Workload) -> m.Workload:
 
 
 def write(snapshot: m.Snapshot) -> s.SnapshotDoc:
-    works = [_doc(s.WorkloadDoc, work) for work in snapshot.workloads]
+    rows: dict[str, Any] = {
+        part: [_doc(kind, row) for row in getattr(snapshot, part)]
+        for part, (kind, _) in PARTS.items()
+    }
+    works, nodes = rows["workloads"], rows["nodes"]
     for work in works:
         work.misplaced = is_misplaced(work)
-    nodes = [_doc(s.NodeDoc, node) for node in snapshot.nodes]
     usage, claims = held_by_seat(works), kept_by_seat(works)
     for node in nodes:
         seat = node.name, node.gpu_class
@@ -207,11 +218,6 @@ def write(snapshot: m.Snapshot) -> s.SnapshotDoc:
     return s.SnapshotDoc(
         now=snapshot.now,
         policy=s.PolicyDoc.model_validate(asdict(snapshot.policy)),
-        gpu_classes=[_doc(s.GpuClassDoc, one) for one in snapshot.gpu_classes],
-        nodes=nodes,
-        queues=[_doc(s.QueueDoc, queue) for queue in snapshot.queues],
-        priority_classes=[_doc(s.PriorityClassDoc, one) for one in snapshot.priority_classes],
-        workloads=works,
-        node_sets=[_doc(s.NodeSetDoc, one) for one in snapshot.node_sets],
         topology_levels=list(snapshot.topology_levels),
+        **rows,
     )

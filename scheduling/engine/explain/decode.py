@@ -321,7 +321,7 @@ class _Reader:
     ) -> tuple[dict[str, int], dict[str, tuple[int, ...]]]:
         placement: dict[str, int] = {}
         devices: dict[str, tuple[int, ...]] = {}
-        for node, device in sorted(zip(*self.plan.seats(slot), strict=True)):
+        for node, device in sorted(self.plan.seats(slot)):
             name = self.frame.node_names[node]
             placement[name] = placement.get(name, 0) + 1
             if device >= 0:
@@ -332,7 +332,7 @@ class _Reader:
         """Members by role and node."""
         names = [one.name for one in ordered(work.roles)]
         found: dict[str, dict[str, int]] = {name: {} for name in names}
-        for node, device in sorted(zip(*self.plan.seats(slot), strict=True)):
+        for node, device in sorted(self.plan.seats(slot)):
             if device <= FIRST_ROLE:
                 at, name = found[names[FIRST_ROLE - device]], self.frame.node_names[node]
                 at[name] = at.get(name, 0) + 1

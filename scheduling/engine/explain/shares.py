@@ -10,7 +10,7 @@ from scheduling.engine.compile.structs import Floats, Ints, as_struct
 from scheduling.engine.division.divide import potentials
 from scheduling.engine.model import UNLIMITED, Share, Step, StepKind
 from scheduling.engine.snapshot.frame import Frame
-from scheduling.engine.state.tables import empty_division
+from scheduling.engine.state.queues import Division
 from scheduling.engine.state.units import GPUS, PENDING, RUNNING
 
 Shares = Mapping[str, Mapping[str, Share]]
@@ -19,9 +19,7 @@ Shares = Mapping[str, Mapping[str, Share]]
 def read_shares(frame: Frame) -> Shares:
     """queue -> class -> share of a frame that was divided; the root is under the empty name."""
     potential = np.zeros_like(frame.buffers.division.fair)
-    scratch = empty_division(*frame.buffers.division.fair.shape)
-    for field, copy in zip(frame.buffers.division, scratch, strict=True):
-        copy[...] = field
+    scratch = Division._make(table.copy() for table in frame.buffers.division)
     potentials(frame.world, as_struct(scratch), potential)
     usage, waiting = _sum_up(frame)
     classes = list(enumerate(frame.class_names))

@@ -10,9 +10,8 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.order.shapes import find_shape, forget_shapes
-from scheduling.engine.state.changes import note_pending
 from scheduling.engine.state.input import Ranks, Work
-from scheduling.engine.state.order import LISTED, OUT, Ordering, Shapes
+from scheduling.engine.state.order import LISTED, OUT, Ordering, Shapes, note_pending
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.units import GPUS, PENDING, RUNNING
 

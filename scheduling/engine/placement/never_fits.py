@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.compile.structs import Ints
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.placement.place import best_domain
 from scheduling.engine.placement.segments import most_by_segments
@@ -28,35 +27,22 @@ def fits_empty(nodes: Nodes, work: Work, seats: Seats, w: int, c: int) -> bool:
 
     Gangs of one shape give one answer, so answers are kept in a direct-mapped table: key, then 0 or 1.
     """
-    known = seats.known
-    row = known_row(
-        known, work.need, work.least, work.required, work.where, work.beside, work.segment, w, c
-    )
-    if row < 0:
-        row = -1 - row
-        shape = (c, work.need[GPUS, w], work.need[CPUS, w], work.need[MEMORY, w],
-                 work.least[w], work.required[w], work.where[w], work.beside[w],
-                 work.segment[w])  # fmt: skip
+    known, need = seats.known, work.need
+    shape = (
+        c, need[GPUS, w], need[CPUS, w], need[MEMORY, w], work.least[w], work.required[w],
+        work.where[w], work.beside[w], work.segment[w],
+    )  # fmt: skip
+    row = 0
+    for part in shape:
+        row = (row * 1000003 + part) & (known.shape[0] - 1)
+    same = True
+    for i in range(FITS_AT):
+        same = same and known[row, i] == shape[i]
+    if not same:
         for i in range(FITS_AT):
             known[row, i] = shape[i]
         known[row, FITS_AT] = _fits(work, nodes, seats, w, c)
     return known[row, FITS_AT] == 1
-
-
-@inner
-def known_row(
-    known: Ints, need: Ints, least: Ints, required: Ints, where: Ints, beside: Ints, segment: Ints,
-    w: int, c: int,
-) -> int:  # fmt: skip
-    """The row that knows whether ``w`` fits; where another shape stands there, -1 - row."""
-    gpus, cpus, memory = need[GPUS, w], need[CPUS, w], need[MEMORY, w]
-    mixed = c * 31 + gpus * 7 + cpus * 131 + memory * 17 + least[w] * 1009 + required[w] * 97
-    row = (mixed + where[w] * 389 + beside[w] + segment[w] * 53) & (known.shape[0] - 1)
-    same = known[row, 0] == c and known[row, 1] == gpus and known[row, 2] == cpus
-    same = same and known[row, 3] == memory and known[row, 4] == least[w]
-    same = same and known[row, 6] == where[w] and known[row, 7] == beside[w]
-    same = same and known[row, 8] == segment[w]
-    return row if same and known[row, 5] == required[w] else -1 - row
 
 
 @inner

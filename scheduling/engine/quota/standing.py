@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.compile.structs import Flags, Ints
+from scheduling.engine.compile.structs import Flags
 from scheduling.engine.quota.fair_share import sharer, takes_kept
 from scheduling.engine.quota.limits import are_hours_spent, eviction_limit_reached
 from scheduling.engine.state.input import Quotas, Ranks, Rules, Tree, Users, Work
@@ -176,19 +176,13 @@ def owes(tree: Tree, quotas: Quotas, queues: Queues, q: int, kid: int, c: int, g
 def never_holds(tree: Tree, quotas: Quotas, work: Work, queues: Queues, w: int, c: int) -> int:
     """The lowest queue whose limit is below the least that ``w`` needs, were nothing held; -1 if none."""
     need, q = work.least[w] * work.need[GPUS, w], work.queue[w]
-    if is_below_ceiling(queues.limits.ceiling, q, c, need):
+    if need <= queues.limits.ceiling[c, q]:
         return -1
     while q > 0:
         if quotas.cap[c, q] < need:
             return q
         q = tree.parent[q]
     return -1
-
-
-@inner
-def is_below_ceiling(ceiling: Ints, q: int, c: int, need: int) -> bool:
-    """Whether ``q`` and all above it may hold ``need`` at all; ``ceiling`` is their smallest limit."""
-    return bool(need <= ceiling[c, q])
 
 
 @inner

@@ -38,10 +38,8 @@ def hold(world: Session, w: int, c: int, gpus: int) -> None:
     work, queues = world.work, world.queues
     usage, q, p = queues.usage, work.queue[w], work.priority[w]
     usage.gpus[c, q] += gpus
-    usage.user_weighted[work.user[w]] += weighed(gpus, world.nodes.rate[c])
-    if queues.limits.any:
-        book_start(world.tree, work, queues, world.users, w, 1)
-        book_gpus(work, queues, world.users, w, gpus)
+    book_start(world.tree, work, queues, world.users, w, 1)
+    book_user(world.nodes, work, queues, world.users, w, c, gpus)
     if p >= 0 and not world.ranks.preemptible[p]:
         usage.held_fixed[c, q] += gpus
 
@@ -137,11 +135,13 @@ def book_user(
     nodes: Nodes, work: Work, queues: Queues, users: Users, w: int, c: int, gpus: int
 ) -> None:
     """The user of ``w`` holds ``gpus`` more (negative: less). Fairness between users weighs classes by
-    their exchange rates, limits do not.
+    their exchange rates, limits do not: they count in its queue and in all above it.
     """
-    queues.usage.user_weighted[work.user[w]] += weighed(gpus, nodes.rate[c])
-    if queues.limits.any:
-        book_gpus(work, queues, users, w, gpus)
+    usage, pair = queues.usage, work.user[w]
+    usage.user_weighted[pair] += weighed(gpus, nodes.rate[c])
+    while queues.limits.any and pair >= 0:
+        usage.user_gpus[pair] += gpus
+        pair = users.above[pair]
 
 
 @inner
@@ -149,15 +149,6 @@ def weighed(gpus: int, rate: float) -> int:
     """``gpus`` in those of the reference class, exact: the order of additions must not matter."""
     amount = int(abs(gpus) * rate + 0.5)
     return amount if gpus > 0 else -amount
-
-
-@inner
-def book_gpus(work: Work, queues: Queues, users: Users, w: int, gpus: int) -> None:
-    """The same for the limits: in its queue and in all above it."""
-    pair = work.user[w]
-    while pair >= 0:
-        queues.usage.user_gpus[pair] += gpus
-        pair = users.above[pair]
 
 
 @inner

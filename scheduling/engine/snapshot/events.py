@@ -13,10 +13,9 @@ import numpy as np
 from scheduling.engine.compile.heap import pop, push
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.state.changes import note_pending, note_running
 from scheduling.engine.state.input import Holds, Pool
 from scheduling.engine.state.nodes import NodeRoom
-from scheduling.engine.state.order import UNKNOWN
+from scheduling.engine.state.order import UNKNOWN, note_pending, note_running
 from scheduling.engine.state.units import DAY_S, FREE, PENDING, RUNNING
 
 SLOTS, HOLDS = 0, 1

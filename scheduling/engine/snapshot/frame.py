@@ -3,7 +3,7 @@
     frame = encode(snapshot)
     plan = plan_frame(frame)
     for slot in plan.admitted():
-        frame.start(slot, plan)
+        frame.start_on(slot, int(plan.gpu_class[slot]), plan.seats(slot))
     frame.now += 60
     frame.finish(slot)
 
@@ -13,19 +13,15 @@ and priority classes are numbers; ``frame.queue_names[number]`` and its sisters 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scheduling.engine import codes
-from scheduling.engine.compile.structs import as_struct
+from scheduling.engine.compile.structs import as_struct, laid_out
 from scheduling.engine.model import Policy, Snapshot
 from scheduling.engine.snapshot import events
 from scheduling.engine.snapshot.describing import Shape, describe, number_of
-from scheduling.engine.state.array_plan import ArrayPlan
-from scheduling.engine.state.changes import note_all_pending, note_all_running
 from scheduling.engine.state.input import (
     Holds,
     Nodes,
@@ -37,8 +33,8 @@ from scheduling.engine.state.input import (
     Users,
     Work,
 )
-from scheduling.engine.state.session import Session
-from scheduling.engine.state.tables import buffers_for, empty_work
+from scheduling.engine.state.order import note_all_pending, note_all_running
+from scheduling.engine.state.session import empty_work, session_for
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, PENDING, RUNNING
 
 if TYPE_CHECKING:
@@ -168,11 +164,6 @@ class Frame:
         self.pool.left[events.SLOTS] = free.size
         self._world = None
 
-    def start(self, slot: int, plan: ArrayPlan) -> None:
-        """The workload starts now where ``plan`` has seated it (an ``admit`` decision)."""
-        nodes, devices = plan.seats(slot)
-        self.start_on(slot, int(plan.gpu_class[slot]), zip(nodes, devices, strict=True))
-
     def start_on(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
         """The workload starts now; ``seats`` are (node, device) by member, device -1 for whole GPUs."""
         nodes, devices = events.columns(seats)
@@ -184,25 +175,6 @@ class Frame:
         ``finish`` it when they go.
         """
         events.leave(self.world, slot, rival, float(self.now))
-
-    def shrink(self, slot: int, plan: ArrayPlan) -> int:
-        """A running workload keeps the seats of ``plan`` alone (a ``shrink`` decision).
-
-        Returns the slot of what holds its other GPUs on until their pods are gone: ``finish`` it then.
-        """
-        seats = Counter(zip(*plan.seats(slot), strict=True))
-        parting = sorted((Counter(self.seats_of(slot)) - seats).elements())
-        self.reseat(slot, seats.elements())
-        return self.part(slot, parting)
-
-    def move(self, slot: int, plan: ArrayPlan) -> int:
-        """A running workload starts again on the seats of ``plan`` (a ``move`` decision).
-
-        Returns the slot of what holds its former GPUs on until their pods are gone: ``finish`` it then.
-        """
-        former = self.seats_of(slot)
-        self.start(slot, plan)
-        return self.part(slot, former)
 
     def part(self, slot: int, seats: Sequence[tuple[int, int]]) -> int:
         """Members of ``slot`` that leave ``seats``, as a nameless workload that asks for nothing."""
@@ -229,13 +201,6 @@ class Frame:
         """An evicted workload is pending again; it keeps its submit time."""
         events.requeue(self.world, slot)
 
-    def keep(self, slot: int, plan: ArrayPlan) -> None:
-        """A pending workload is seated first, on the very seats that ``plan`` promised: victims leave
-        for it.
-        """
-        nodes, devices = plan.seats(slot)
-        self.promise(slot, int(plan.gpu_class[slot]), zip(nodes, devices, strict=True))
-
     def promise(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
         """Keep ``seats`` (node, device) for a pending workload."""
         nodes, devices = events.columns(seats)
@@ -246,41 +211,16 @@ class Frame:
         """A pending workload waits like any other again."""
         events.forget_promise(self.world, slot)
 
-    def grow(self, slot: int, plan: ArrayPlan) -> None:
-        """A running workload takes the seats of ``plan`` (a ``grow`` decision) beside its own."""
-        self.reseat(slot, zip(*plan.seats(slot), strict=True))
-
     def reseat(self, slot: int, seats: Iterable[tuple[int, int]]) -> None:
         """A running workload has a member on each of ``seats`` (node, device) from now on."""
         nodes, devices = events.columns(seats)
         self.make_room(holds=nodes.size)
         events.resize(self.world, slot, nodes, devices)
 
-    def checkpoint(self, slot: int) -> None:
-        self.work.checkpointed[slot] = self.now
-
     def finish(self, slot: int) -> None:
         """The workload is over or cancelled; its slot is free."""
         events.finish(self.world, slot)
         self.slot_names.pop(slot, None)
-
-    def apply(self, plan: ArrayPlan, *, instantly: bool = True) -> None:
-        """Carry ``plan`` out: evictions (gone at once, or leaving), then starts."""
-        for slot in plan.evicted():
-            self.leave(slot, int(plan.rival[slot]))
-            if instantly:
-                self.requeue(slot)
-        for slot in (*plan.shrunk(), *plan.moved()):
-            moves = int(plan.action[slot]) == codes.MOVE
-            parted = self.move(slot, plan) if moves else self.shrink(slot, plan)
-            if instantly:
-                self.finish(parted)
-        for slot in plan.promised():
-            self.keep(slot, plan)
-        for slot in plan.admitted():
-            self.start(slot, plan)
-        for slot in plan.grown():
-            self.grow(slot, plan)
 
     def note_usage(self, queue: int, user: str, gpus: int) -> None:
         """``user`` held ``gpus`` (milli-GPU) in the leaf ``queue`` on average, older time counting less."""
@@ -301,17 +241,13 @@ class Frame:
     def world(self) -> Struct:
         """The struct that kernels read; built again only after the arrays grew."""
         if self._world is None:
-            pairs, ranks = self.users.above.size, self.ranks.value.size
-            self.buffers = buffers_for(
-                self.tree, self.nodes, self.work, self.holds, pairs, ranks, self._pool
-            )
-            b = self.buffers
-            parts = (
-                self.tree, self.quotas, self.nodes, self.work, self.ranks, self.holds, self.rules,
-                b.division, b.room, b.queues, b.seats, b.out, b.candidates, self.users, self.former, b.guard,
-                b.ordering, b.shapes, b.index, self.pool, b.mix,
+            vars(self).pop("buffers", None)  # large: their memory is free before others are made
+            b = self.buffers = session_for(
+                self.users.above.size, self._pool, tree=self.tree, quotas=self.quotas, nodes=self.nodes,
+                work=self.work, ranks=self.ranks, holds=self.holds, rules=self.rules, users=self.users,
+                former=self.former, pool=self.pool,
             )  # fmt: skip
-            self._world = as_struct(Session(*parts))
+            self._world = as_struct(b)
             events.find_holds(self._world)
             note_all_pending(b.ordering, np.flatnonzero(self.work.phase == PENDING))
             note_all_running(b.ordering, np.flatnonzero(self.work.phase == RUNNING))
@@ -367,8 +303,8 @@ class Frame:
         old = self.work.phase.size if hasattr(self, "work") else 0
         old_holds = self.holds.node.size if old else 0
         work = empty_work(slots, wishes, self.nodes.size.shape[0])
-        table = Holds(*(np.full(slots if i == 0 else holds, -1, np.int64) for i in range(5)))
-        pool = Pool(np.zeros(slots, np.int64), np.zeros(holds, np.int64), np.zeros(2, np.int64))
+        sizes = {"slot": slots, "hold": holds}
+        table, pool = laid_out(Holds, sizes), laid_out(Pool, sizes)
         if old:
             for field, fresh in zip((*self.work, *self.holds), (*work, *table), strict=True):
                 fresh[tuple(slice(0, n) for n in field.shape)] = field

@@ -21,7 +21,7 @@ from scheduling.engine import model as m
 from scheduling.engine.roles import ordered
 from scheduling.engine.snapshot.describing import Shape, number_of
 from scheduling.engine.state.roles import segment_of
-from scheduling.engine.state.tables import empty_work
+from scheduling.engine.state.session import empty_work
 from scheduling.engine.state.units import PENDING, RUNNING
 
 Columns = dict[str, NDArray[Any]]

@@ -8,7 +8,7 @@ from scheduling.engine import codes
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.queues import Division, Queues
-from scheduling.engine.state.tables import Buffers
+from scheduling.engine.state.session import Session
 
 ACTING = np.isin(
     np.arange(len(codes.ACTIONS)), (codes.ADMIT, codes.EVICT, codes.GROW, codes.SHRINK, codes.MOVE)
@@ -24,7 +24,7 @@ class ArrayPlan:
     division [class, queue] in milli-GPU.
     """
 
-    def __init__(self, buffers: Buffers) -> None:
+    def __init__(self, buffers: Session) -> None:
         out, division = buffers.out, buffers.division
         self.out: Decisions = out
         self.division: Division = division
@@ -38,23 +38,15 @@ class ArrayPlan:
 
     def admitted(self) -> list[int]:
         """Slots that start, in order."""
-        return self._with(codes.ADMIT)
+        return self.with_action(codes.ADMIT)
 
     def evicted(self) -> list[int]:
         """Slots that leave, in order."""
-        return self._with(codes.EVICT)
+        return self.with_action(codes.EVICT)
 
-    def grown(self) -> list[int]:
-        """Slots of elastic gangs that get more members, in order."""
-        return self._with(codes.GROW)
-
-    def shrunk(self) -> list[int]:
-        """Slots that give members up, in order."""
-        return self._with(codes.SHRINK)
-
-    def moved(self) -> list[int]:
-        """Slots that start again elsewhere, in order."""
-        return self._with(codes.MOVE)
+    def with_action(self, action: int) -> list[int]:
+        """Slots of which that one of ``codes`` is decided, in order."""
+        return self.order[self.action[self.order] == action].tolist()
 
     def promised(self) -> list[int]:
         """Slots for which room is coming free."""
@@ -68,12 +60,9 @@ class ArrayPlan:
         slots: Ints = order[is_due]
         return slots
 
-    def seats(self, slot: int) -> tuple[list[int], list[int]]:
+    def seats(self, slot: int) -> list[tuple[int, int]]:
         """Node and device of each member that ``slot`` is given."""
         first = int(self.out.pool.first[slot])
         last = first + int(self.members[slot])
         nodes, devices = self.out.pool.node[first:last], self.out.pool.device[first:last]
-        return nodes.tolist(), devices.tolist()
-
-    def _with(self, action: int) -> list[int]:
-        return self.order[self.action[self.order] == action].tolist()
+        return list(zip(nodes.tolist(), devices.tolist(), strict=True))

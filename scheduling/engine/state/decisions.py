@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from scheduling.engine.compile.structs import Flags, Floats, Ints, declare
-from scheduling.engine.state.axes import per
+from scheduling.engine.compile.structs import Flags, Floats, Ints, declare, per
 
 
 @declare

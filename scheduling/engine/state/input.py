@@ -7,10 +7,10 @@ class and queue are indexed ``[class, queue]``, resources ``[resource, node]``.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.compile.structs import Flags, Floats, Ints, declare
+from scheduling.engine.compile.structs import Flags, Floats, Ints, declare, per
 from scheduling.engine.state.units import GPUS
 
 
@@ -96,53 +96,64 @@ class Nodes(NamedTuple):
     allowed_kind: Ints  # [node]
 
 
+Counts = Annotated[Ints, per("slot")]
+OrNone = Annotated[Ints, per("slot", fill=-1)]
+Marks = Annotated[Flags, per("slot")]
+Amounts = Annotated[Floats, per("slot")]
+Endless = Annotated[Floats, per("slot", fill=float("inf"))]
+NeverYet = Annotated[Floats, per("slot", fill=float("-inf"))]
+"""Tables by slot, and what a slot begins with."""
+
+
 @declare
 class Work(NamedTuple):
     """Workload slots. ``queue`` and ``priority`` are -1 where the name is unknown."""
 
-    phase: Ints
-    queue: Ints
-    user: Ints  # number of the pair (queue, user)
-    priority: Ints  # index into Ranks
-    need: Ints  # [resource, slot], one member
-    beside: Ints  # the same for those who need the same beside GPUs, CPUs and memory, 0 for nothing
-    least: Ints
-    most: Ints
-    elastic: Flags
-    wish: Ints  # [preference, slot]: class, -1 past the end
-    where: Ints  # row of ``Nodes.allowed``, -1 anywhere
-    required: Ints  # topology level or -1
-    preferred: Ints
-    segment: Ints  # of which members and in which level, see ``state.roles``; 0 for none
-    submitted: Floats
-    predicted: Floats  # median of the run time from its start, infinite if unknown
-    tie: Ints  # unique; decides last
-    on_hold: Flags
-    claims: Flags  # others leave, or left, for it; its holds are the seats that it claims
+    phase: Counts
+    queue: OrNone
+    user: Counts  # number of the pair (queue, user)
+    priority: OrNone  # index into Ranks
+    need: Annotated[Ints, per("resource", "slot")]  # of one member
+    beside: (
+        Counts  # the same for those who need the same beside GPUs, CPUs and memory, 0 for nothing
+    )
+    least: Annotated[Ints, per("slot", fill=1)]
+    most: Annotated[Ints, per("slot", fill=1)]
+    elastic: Marks
+    wish: Annotated[Ints, per("preference", "slot", fill=-1)]  # class, -1 past the end
+    where: OrNone  # row of ``Nodes.allowed``, -1 anywhere
+    required: OrNone  # topology level or -1
+    preferred: OrNone
+    segment: Counts  # of which members and in which level, see ``state.roles``; 0 for none
+    submitted: Amounts
+    predicted: Endless  # median of the run time from its start, infinite if unknown
+    tie: Counts  # unique; decides last
+    on_hold: Marks
+    claims: Marks  # others leave, or left, for it; its holds are the seats that it claims
     room_due: (
-        Floats  # when the room of its claim was, or should have been, free; infinite if unknown
+        Endless  # when the room of its claim was, or should have been, free; infinite if unknown
     )
-    taken: Ints  # milli-GPU evicted for it since it waits
-    started: Floats
-    checkpointed: Floats
-    restart: Floats
-    stale: Floats  # since when it has fewer members than its least; infinite if it has all
-    leaving: Flags
-    gpu_class: Ints
-    members: Ints  # members that hold GPUs now
-    ends_within: Floats  # run time at the policy's quantile from its start, infinite if unknown
-    evictions: Ints
-    evicted: Floats  # when last; minus infinity if never
-    evicted_for: Ints  # tie of whom the last eviction made room for, -1 if gone
-    rank: Floats  # seconds, see ``merit.gittins``; infinite if unknown
-    virtual: Floats  # start on its queue's own nominal, infinite before
-    saved: Floats  # seconds of work in checkpoints of earlier runs
-    part_of: (
-        Ints  # members that leave: slot of the gang they were of, ``evicted_for`` its tie; else -1
-    )
-    roles: Ints  # [role, slot]: slot with what a member needs, -1 past the end (``state.roles``)
-    role_members: Ints  # [role, slot], the least
-    elastic_role: Ints  # of unlike members those of which it may have more, else 0
+    taken: Counts  # milli-GPU evicted for it since it waits
+    started: NeverYet
+    checkpointed: NeverYet
+    restart: Amounts
+    stale: Endless  # since when it has fewer members than its least; infinite if it has all
+    leaving: Marks
+    gpu_class: OrNone
+    members: Counts  # members that hold GPUs now
+    ends_within: Endless  # run time at the policy's quantile from its start, infinite if unknown
+    evictions: Counts
+    evicted: NeverYet  # when last; minus infinity if never
+    evicted_for: OrNone  # tie of whom the last eviction made room for, -1 if gone
+    rank: Endless  # seconds, see ``merit.gittins``; infinite if unknown
+    virtual: Endless  # start on its queue's own nominal, infinite before
+    saved: Amounts  # seconds of work in checkpoints of earlier runs
+    part_of: OrNone  # members that leave: slot of the gang they were of, ``evicted_for`` its tie; else -1
+    roles: Annotated[
+        Ints, per("role", "slot", fill=-1)
+    ]  # slot with what a member needs (``state.roles``)
+    role_members: Annotated[Ints, per("role", "slot")]  # the least
+    elastic_role: Counts  # of unlike members those of which it may have more, else 0
 
 
 @declare
@@ -164,11 +175,11 @@ class Holds(NamedTuple):
     GPU of which each of the members has a share.
     """
 
-    head: Ints
-    next: Ints
-    node: Ints
-    device: Ints
-    members: Ints
+    head: OrNone
+    next: Annotated[Ints, per("hold", fill=-1)]
+    node: Annotated[Ints, per("hold", fill=-1)]
+    device: Annotated[Ints, per("hold", fill=-1)]
+    members: Annotated[Ints, per("hold", fill=-1)]
 
 
 @declare
@@ -177,9 +188,9 @@ class Pool(NamedTuple):
     first: what is in use lies close together and is read sooner.
     """
 
-    slots: Ints
-    holds: Ints
-    left: Ints
+    slots: Counts
+    holds: Annotated[Ints, per("hold")]
+    left: Annotated[Ints, per("2")]
 
 
 @declare

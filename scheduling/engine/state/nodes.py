@@ -8,8 +8,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduling.engine.compile.structs import Flags, Floats, Ints, declare
-from scheduling.engine.state.axes import per
+from scheduling.engine.compile.structs import Flags, Floats, Ints, declare, per
 
 BLOCK_SIZE = 64
 """Positions that share one summary."""

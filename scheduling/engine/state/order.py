@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from scheduling.engine.compile.structs import Flags, Floats, Ints, declare
-from scheduling.engine.state.axes import per
+from scheduling.engine.compile.kernel import inner
+from scheduling.engine.compile.structs import Flags, Floats, Ints, declare, per
 
 OUT, LISTED, FRESH = 0, 1, 2
 """Where a slot stands: not in the order, in it, or among those to be merged in."""
@@ -75,7 +75,7 @@ class RunningSlots:
 
 @declare
 class Changes(NamedTuple):
-    """Slots whose place in the two orders has to be found anew (``state.changes``)."""
+    """Slots whose place in the two orders has to be found anew (``note_pending``, ``note_running``)."""
 
     pending: Annotated[Ints, per("slot+1")]
     pending_state: Annotated[Ints, per("slot+1")]  # OUT, LISTED, FRESH
@@ -140,3 +140,35 @@ class Shapes:
     table: Annotated[Ints, per("place", fill=-1)]  # shape or -1, open addressing
     number: int
     refusals: Refusals
+
+
+@inner
+def note_pending(ordering: Ordering, w: int) -> None:
+    """``w`` became pending, or what its place in line rests on has changed."""
+    if ordering.changes.pending_state[w] != FRESH:
+        ordering.changes.pending_state[w] = FRESH
+        ordering.changes.pending[ordering.changes.pending_size[0]] = w
+        ordering.changes.pending_size[0] += 1
+
+
+def note_all_pending(ordering: Ordering, slots: Ints) -> None:
+    """Put all pending ``slots`` into an empty line."""
+    ordering.changes.pending_state[slots] = FRESH
+    ordering.changes.pending[: slots.size] = slots
+    ordering.changes.pending_size[0] = slots.size
+
+
+@inner
+def note_running(ordering: Ordering, w: int) -> None:
+    """``w`` runs from now on."""
+    if ordering.changes.running_state[w] != FRESH:
+        ordering.changes.running_state[w] = FRESH
+        ordering.changes.running[ordering.changes.running_size[0]] = w
+        ordering.changes.running_size[0] += 1
+
+
+def note_all_running(ordering: Ordering, slots: Ints) -> None:
+    """All ``slots`` that run, into an empty list."""
+    ordering.changes.running_state[slots] = FRESH
+    ordering.changes.running[: slots.size] = slots
+    ordering.changes.running_size[0] = slots.size

@@ -12,9 +12,9 @@ SPREADS = 1.0  # the weight of an even load with which nothing else counts
 FREE, PENDING, RUNNING = 0, 1, 2
 """Phase of a workload's slot; a free slot holds no workload."""
 
-NOW, LATER, RAW, EMPTY, BACKFILL = 0, 1, 2, 3, 4
+NOW, LATER, RAW, BACKFILL = 0, 1, 2, 4
 """Which room counts: free now and unclaimed, free once leaving work is gone, free now whoever claims
-it, the whole node, or free now though reserved for later."""
+it, or free now though reserved for later."""
 
 DAY_S = 86_400.0
 """Evictions of a workload are counted for so long."""

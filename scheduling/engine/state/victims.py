@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from scheduling.engine.compile.structs import Flags, Floats, Ints, declare
-from scheduling.engine.state.axes import per
+from scheduling.engine.compile.structs import Flags, Floats, Ints, declare, per
 
 ANY, READY = 0, 1
 """All candidates, and those of whom their queue has too much, inside no min run time for any search."""

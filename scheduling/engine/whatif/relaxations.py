@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import numpy as np
 
@@ -71,8 +70,8 @@ def _found(again: Again, reach: Reach) -> Iterator[Relaxation]:
         _segments(again),
         _other_nodes(again),
         _other_classes(again),
-        _fewer_cpus(again),
-        _less_memory(again),
+        _less_beside(again, FEWER_CPUS),
+        _less_beside(again, LESS_MEMORY),
         _fewer_members(again),
         _fewer_gpus(again),
         _other_queues(again, reach),
@@ -82,24 +81,17 @@ def _found(again: Again, reach: Reach) -> Iterator[Relaxation]:
         higher_limit(again),
         more_hours(again),
     )
-    for found in tries:
-        if found is not None:
-            yield found
+    yield from filter(None, tries)
 
 
 def _topology(again: Again) -> Relaxation | None:
     level = int(again.frame.work.required[again.slot])
     if level == ANYWHERE:
         return None
-    return again.with_fields(
-        {"required": ANYWHERE, "preferred": level},
-        partial(
-            again.starts,
-            Change.TOPOLOGY,
-            "preferred",
-            f"Preferring one {again.frame.level_names[level]} instead of requiring it, it would start on",
-        ),
-    )
+    name = again.frame.level_names[level]
+    text = f"Preferring one {name} instead of requiring it, it would start on"
+    fields = {"required": ANYWHERE, "preferred": level}
+    return again.with_fields(fields, Change.TOPOLOGY, "preferred", text)
 
 
 def _segments(again: Again) -> Relaxation | None:
@@ -111,10 +103,8 @@ def _segments(again: Again) -> Relaxation | None:
         f"Preferring every {size} members in one {again.frame.level_names[level]} instead of requiring it,"
         " it would start on"
     )
-    return again.with_fields(
-        {"segment": preferred_only(segment)},
-        partial(again.starts, Change.SEGMENTS, "preferred", text),
-    )
+    fields = {"segment": preferred_only(segment)}
+    return again.with_fields(fields, Change.SEGMENTS, "preferred", text)
 
 
 def _other_nodes(again: Again) -> Relaxation | None:
@@ -123,9 +113,7 @@ def _other_nodes(again: Again) -> Relaxation | None:
     if int(again.frame.work.where[again.slot]) in (ANYWHERE, everywhere):
         return None
     text = "Without its node selector, node affinity and runtime class it would start on"
-    return again.with_fields(
-        {"where": everywhere}, partial(again.starts, Change.NODES, "any", text)
-    )
+    return again.with_fields({"where": everywhere}, Change.NODES, "any", text)
 
 
 def _other_classes(again: Again) -> Relaxation | None:
@@ -137,36 +125,23 @@ def _other_classes(again: Again) -> Relaxation | None:
             continue
         wish = np.full(frame.work.wish.shape[0], -1, np.int64)
         wish[0] = c
-        found = again.with_fields(
-            {"wish": wish},
-            partial(
-                again.starts,
-                Change.GPU_CLASS,
-                frame.class_names[c],
-                "Accepting another class, it would start on",
-            ),
-        )
+        text = "Accepting another class, it would start on"
+        found = again.with_fields({"wish": wish}, Change.GPU_CLASS, frame.class_names[c], text)
         if found:
             return found
     return None
 
 
-def _fewer_cpus(again: Again) -> Relaxation | None:
-    """The most whole CPUs per member, below those asked for, with which it starts."""
-    short = codes.NO_FREE_CPUS
-    return _less_beside(again, short, CPUS, MILLI, Change.FEWER_CPUS, "CPUs per member")
+FEWER_CPUS = (codes.NO_FREE_CPUS, CPUS, MILLI, Change.FEWER_CPUS, "CPUs per member")
+LESS_MEMORY = (codes.NO_FREE_MEMORY, MEMORY, 1024, Change.LESS_MEMORY, "GiB of memory per member")
+"""Of a resource beside GPUs: the reason where it is short, its number and unit, the change, in words."""
 
 
-def _less_memory(again: Again) -> Relaxation | None:
-    """The same for whole GiB."""
-    short = codes.NO_FREE_MEMORY
-    return _less_beside(again, short, MEMORY, 1024, Change.LESS_MEMORY, "GiB of memory per member")
-
-
-def _less_beside(
-    again: Again, short: int, r: int, unit: int, change: Change, what: str
-) -> Relaxation | None:
-    """Where resource ``r``, in ``unit``, is short, or may be what no node has."""
+def _less_beside(again: Again, of: tuple[int, int, int, Change, str]) -> Relaxation | None:
+    """The most whole CPUs or GiB per member, below those asked for, with which it starts: where such are
+    short, or may be what no node has.
+    """
+    short, r, unit, change, what = of
     nodes_lack = again.reason == codes.NEVER_FITS and again.blame <= 0
     if _has_roles(again) or (again.reason != short and not nodes_lack):
         return None
@@ -177,7 +152,7 @@ def _less_beside(
         less = need.copy()
         less[r] = whole * unit
         text = f"With {whole} instead of {own:g} {what} it would start on"
-        return again.with_fields({"need": less}, partial(again.starts, change, whole, text))
+        return again.with_fields({"need": less}, change, whole, text)
 
     return _largest(1, (int(need[r]) - 1) // unit, ask)
 
@@ -191,15 +166,9 @@ def _fewer_members(again: Again) -> Relaxation | None:
 
     def ask(units: int) -> Relaxation | None:
         members = units * unit
-        return again.with_fields(
-            {"least": members, "most": members},
-            partial(
-                again.starts,
-                Change.FEWER_MEMBERS,
-                members,
-                f"With {members} instead of {least} members it would start on",
-            ),
-        )
+        fields = {"least": members, "most": members}
+        text = f"With {members} instead of {least} members it would start on"
+        return again.with_fields(fields, Change.FEWER_MEMBERS, members, text)
 
     return _largest(1, (least - 1) // unit, ask)
 
@@ -227,7 +196,7 @@ def _with_gpus(again: Again, fewer: int) -> Relaxation | None:
         f"With {amount(fewer)} instead of {gpus_in_words(gpus)} per member, CPUs and memory in proportion,"
         " it would start on"
     )
-    return again.with_fields({"need": need}, partial(again.starts, Change.FEWER_GPUS, fewer, text))
+    return again.with_fields({"need": need}, Change.FEWER_GPUS, fewer, text)
 
 
 def _has_roles(again: Again) -> bool:
@@ -263,10 +232,8 @@ def _other_queues(again: Again, reach: Reach) -> Relaxation | None:
         if queue == frame.work.queue[slot] or frame.tree.stop[queue] > 0:
             continue
         user = frame.user_in(slot, queue)
-        found = again.with_fields(
-            {"queue": queue, "user": user},
-            partial(again.starts, Change.QUEUE, name, f"In queue {name} it would start on"),
-        )
+        fields, text = {"queue": queue, "user": user}, f"In queue {name} it would start on"
+        found = again.with_fields(fields, Change.QUEUE, name, text)
         if found:
             return found
     return None
@@ -289,9 +256,7 @@ def _other_priority(again: Again, reach: Reach) -> Relaxation | None:
             continue
         name = frame.priority_names[p]
         text = f"With priority class {name}{how} it would start on"
-        found = again.with_fields(
-            {"priority": p}, partial(again.starts, Change.PRIORITY, name, text)
-        )
+        found = again.with_fields({"priority": p}, Change.PRIORITY, name, text)
         if found:
             return found
     return None

@@ -8,7 +8,6 @@ they are many, beside those first in line.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -144,15 +143,15 @@ class Again:
         return Relaxation(change, value, f"{sentence} {kind}{after}.", kind, gone, queue)
 
     def with_fields(
-        self, fields: dict[str, Any], ask: Callable[[], Relaxation | None]
+        self, fields: dict[str, Any], change: Change, value: str | int, sentence: str
     ) -> Relaxation | None:
-        """``ask`` while ``fields`` of the slot have other values."""
+        """The same while ``fields`` of the slot have other values."""
         work, slot = self.frame.work, self.slot
-        values = {name: getattr(work, name)[..., slot].copy() for name in fields}
-        for name, value in fields.items():
-            getattr(work, name)[..., slot] = value
+        former = {name: getattr(work, name)[..., slot].copy() for name in fields}
+        for name, other in fields.items():
+            getattr(work, name)[..., slot] = other
         try:
-            return ask()
+            return self.starts(change, value, sentence)
         finally:
-            for name, value in values.items():
-                getattr(work, name)[..., slot] = value
+            for name, own in former.items():
+                getattr(work, name)[..., slot] = own

@@ -14,7 +14,7 @@ from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.model import Phase, Snapshot, Workload
 from scheduling.engine.snapshot.describing import describe
 from scheduling.engine.state.input import Work
-from scheduling.engine.state.tables import empty_work
+from scheduling.engine.state.session import empty_work
 from scheduling.engine.state.units import GPUS, PENDING, RUNNING
 from scheduling.simulation.loop.life import NEVER, Jobs, new_jobs
 from scheduling.simulation.run.usage import Usage

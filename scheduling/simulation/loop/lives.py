@@ -16,7 +16,7 @@ from scheduling.engine.cycle.one_pass import plan_world
 from scheduling.engine.model import Action, Reason, Sharing, Snapshot
 from scheduling.engine.snapshot.describing import describe
 from scheduling.engine.state.input import Work
-from scheduling.engine.state.tables import empty_work
+from scheduling.engine.state.session import empty_work
 from scheduling.simulation.loop.outlook import Outlook, no_outlook, outlook_on
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import (

@@ -30,8 +30,8 @@ from scheduling.engine.merit.partitions import (
     submit,
     tell_run_time,
 )
-from scheduling.engine.state.changes import note_pending
 from scheduling.engine.state.input import Work
+from scheduling.engine.state.order import note_pending
 from scheduling.engine.state.units import FREE, GPUS, PENDING, RUNNING
 from scheduling.simulation.loop.life import NEVER, Jobs
 

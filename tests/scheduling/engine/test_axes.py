@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from typing_extensions import TypeAliasType
 
-from scheduling.engine.state.axes import laid_out, per
+from scheduling.engine.compile.structs import laid_out, per
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 ALIAS: Any = TypeAliasType("NDArray", np.ndarray[Any, np.dtype[Scalar]], type_params=(Scalar,))

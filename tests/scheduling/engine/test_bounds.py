@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
-
-import pytest
 
 from scheduling.engine import (
     Action,
@@ -21,12 +18,11 @@ from scheduling.engine import (
     Reason,
     Snapshot,
     Workload,
+    encode,
     plan,
+    plan_frame,
 )
 from scheduling.engine.eviction.search import MOST_STRETCHED
-from scheduling.engine.state import tables
-from scheduling.engine.state.axes import laid_out
-from scheduling.engine.state.victims import Candidates
 from tests.scheduling.engine.evolve import apply, let_leave
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -101,15 +97,7 @@ def test_workload_within_the_bound_is_told_nothing_of_it() -> None:
     assert list(_waiting(_street(MOST_STRETCHED))) == []
 
 
-def test_fewer_nodes_than_classes_leave_a_place_on_the_heap_for_each_block(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made: dict[Any, Any] = {}
-
-    def noted(kind: Any, sizes: Mapping[str, int], **given: Any) -> Any:
-        return made.setdefault(kind, laid_out(kind, sizes, **given))
-
-    monkeypatch.setattr(tables, "laid_out", noted)
+def test_fewer_nodes_than_classes_leave_a_place_on_the_heap_for_each_block() -> None:
     snapshot = Snapshot(
         now=NOW,
         gpu_classes=(GpuClass("f"), GpuClass("g")),
@@ -119,9 +107,10 @@ def test_fewer_nodes_than_classes_leave_a_place_on_the_heap_for_each_block(
         workloads=(),
     )
 
-    plan(snapshot)
+    frame = encode(snapshot)
+    plan_frame(frame)
 
-    blocks = made[Candidates].blocks
+    blocks = frame.buffers.candidates.blocks
 
     assert blocks.open.size > 1
     for places in (blocks.heap.node, blocks.heap.position, blocks.heap.cost):

@@ -45,6 +45,7 @@ from tests.scheduling.engine.evolve import (
 from tests.scheduling.engine.odd_worlds import bounded, crowded, of_roles
 from tests.scheduling.engine.segmented import segmented
 from tests.scheduling.engine.worlds import CLASSES, NOW, lent, organisations, scattered, worlds
+from workshop.simulator.carry_out import carry_out
 from workshop.simulator.laws.room import check
 
 pytestmark = pytest.mark.long
@@ -445,7 +446,7 @@ def test_frame_kept_up_in_place_plans_like_a_fresh_one(world: Snapshot) -> None:
 
     first = plan(world)
     before = [d.workload for d in acts(first)]
-    frame.apply(made, instantly=False)
+    carry_out(frame, made, instantly=False)
     frame.tree.budget[:] = encode(apply(world, first)).tree.budget
     again = plan_frame(frame)
     if not claims_what_was_lent(first, plan(apply(world, first))):

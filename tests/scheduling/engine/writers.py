@@ -10,7 +10,6 @@ from typing import Any, get_args, get_type_hints
 
 from scheduling.engine.compile.structs import DECLARED
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.tables import Buffers
 
 ENGINE = Path(__file__).parents[3] / "scheduling" / "engine"
 STRUCTS: dict[str, Any] = {
@@ -20,7 +19,7 @@ STRUCTS: dict[str, Any] = {
 }
 FIELDS = {name: get_type_hints(kind) for name, kind in STRUCTS.items()}
 HINTS = cache(get_type_hints)
-ROOTS = {"world": Session, "buffers": Buffers, "session": Session}
+ROOTS = {"world": Session, "buffers": Session, "session": Session}
 
 Place = tuple[str, str]
 """A struct and a field."""

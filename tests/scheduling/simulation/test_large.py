@@ -17,6 +17,7 @@ from workshop.benches.engine.large import (
     measure_large,
     organisation,
 )
+from workshop.simulator.carry_out import carry_out
 
 SMALL = LargeLoad(
     nodes=64, leaves=8, running=100, pending=400, changes=12, rounds=2, odds=PHILLY, questions=3
@@ -58,7 +59,7 @@ def test_measurement_of_a_small_cluster_has_every_figure() -> None:
 def test_plan_from_scratch_fills_the_cluster() -> None:
     frame = encode(organisation(SMALL))
     fill(frame, SMALL, 2_000, np.random.default_rng(2))
-    frame.apply(plan_frame(frame))
+    carry_out(frame, plan_frame(frame))
 
     running = frame.work.phase == RUNNING
     held = (frame.work.need[0] * frame.work.members)[running].sum()
@@ -70,7 +71,7 @@ def _contended(odds: tuple[float, ...], seed: int) -> Frame:
     load, dice = LargeLoad(nodes=64, leaves=4, odds=odds), np.random.default_rng(seed)
     frame = encode(organisation(load))
     fill(frame, load, 128, dice, busy=True)
-    frame.apply(plan_frame(frame))
+    carry_out(frame, plan_frame(frame))
     fill(frame, load, 640, dice)
     return frame
 
@@ -94,7 +95,7 @@ def test_second_plan_of_a_contended_cluster_does_nothing(
 ) -> None:
     """Law 4, and no node is given away twice, where hundreds compete for several classes."""
     frame = _contended(odds, seed)
-    frame.apply(plan_frame(frame), instantly=False)
+    carry_out(frame, plan_frame(frame), instantly=False)
     again = plan_frame(frame)
 
     assert (again.evicted(), again.admitted()) == ([], [])

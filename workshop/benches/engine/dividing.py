@@ -24,6 +24,7 @@ from scheduling.engine.model import (
     Workload,
 )
 from scheduling.engine.statement.lines import clear_out, note_the_settled
+from workshop.simulator.carry_out import carry_out
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 SEED = 42
@@ -110,7 +111,7 @@ def division_ms(frame: Frame, runs: int = 21) -> float:
     median.
     """
     plan = plan_frame(frame)
-    frame.apply(plan)
+    carry_out(frame, plan)
     plan_frame(frame)
     measured = []
     for _ in range(runs):

@@ -18,6 +18,7 @@ from scheduling.engine.state.units import PENDING
 from scheduling.engine.whatif.change import Reach
 from scheduling.engine.whatif.relaxations import relaxations_in
 from scheduling.simulation.run.scribe import leaves
+from workshop.simulator.carry_out import carry_out
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 CLASSES, TEAMS, RACK, BLOCK = 4, 40, 16, 32
@@ -103,7 +104,7 @@ def measure_large(load: LargeLoad = LargeLoad(), seed: int = 42, part: Part = WH
     began_s = time.process_time()
     frame = encode(organisation(load, part))
     fill(frame, load, load.running, dice, part, busy=True)
-    frame.apply(plan_frame(frame))
+    carry_out(frame, plan_frame(frame))
     fill(frame, load, load.pending, dice, part)
     build_s = time.process_time() - began_s
     frame.forget()
@@ -111,7 +112,7 @@ def measure_large(load: LargeLoad = LargeLoad(), seed: int = 42, part: Part = WH
     made = plan_frame(frame)
     scratch_s = time.process_time() - began_s
     placements = len(made.admitted())
-    frame.apply(made)
+    carry_out(frame, made)
     after_change_s = tuple(_changes(frame, load, dice, part))
     return LargeResult(
         build_s, scratch_s, placements, after_change_s, tuple(_questions(frame, load, dice))
@@ -202,7 +203,7 @@ def _changes(
         began_s = time.process_time()
         made: ArrayPlan = plan_frame(frame)
         yield time.process_time() - began_s
-        frame.apply(made)
+        carry_out(frame, made)
 
 
 def _questions(frame: Frame, load: LargeLoad, dice: np.random.Generator) -> Iterator[float]:

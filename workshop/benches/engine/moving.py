@@ -12,11 +12,13 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from scheduling.engine import codes
 from scheduling.engine import model as m
 from scheduling.engine.planner import plan_frame
 from scheduling.engine.snapshot.encode import encode
 from scheduling.engine.state.units import GPUS, RUNNING
 from workshop.benches.engine.openb import OpenbNode, OpenbPod
+from workshop.simulator.carry_out import carry_out
 
 from .bound import most_allocated
 from .fragmentation import Run, machines
@@ -47,11 +49,11 @@ class MovingCluster:
         for _ in range(2):  # moves, then the start they make room for
             self._dice.shuffle(self.frame.buffers.index.domains.name_rank)
             plan = plan_frame(self.frame)
-            moves = len(plan.moved())
+            moves = len(plan.with_action(codes.MOVE))
             if self.moves + moves > self.allowed:
                 break
             self.moves += moves
-            self.frame.apply(plan)
+            carry_out(self.frame, plan)
             if self.frame.work.phase[slot] == RUNNING:
                 return
         self.frame.finish(slot)

@@ -18,6 +18,7 @@ from workshop.benches.engine.large import LargeLoad, fill, organisation
 from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.benches.worker.large import NoPortalError, Person, Portal, large_portal
 from workshop.benches.worker.pages import TIMEOUT_S, TIMING
+from workshop.simulator.carry_out import carry_out
 
 CLUSTERS, NODES = 20, 2_500
 ROUNDS = 5
@@ -99,7 +100,7 @@ def _planned() -> dict[str, float]:
 def _frame(dice: np.random.Generator) -> Frame:
     frame = encode(organisation(EACH))
     fill(frame, EACH, EACH.running, dice, busy=True)
-    frame.apply(plan_frame(frame))
+    carry_out(frame, plan_frame(frame))
     fill(frame, EACH, EACH.pending, dice)
     frame.forget()
     return frame
@@ -109,7 +110,7 @@ def _plan(frame: Frame) -> float:
     began_s = time.process_time()
     made = plan_frame(frame)
     took_s = time.process_time() - began_s
-    frame.apply(made)
+    carry_out(frame, made)
     return took_s
 
 
