@@ -80,9 +80,10 @@ def keep(made: PlanRecord, phases: Sequence[tuple[str, float]], report: Report) 
 
 def writes(made: PlanRecord, report: Report) -> list[Json]:
     """What was sent about whom, the refused first; the rest beyond ``WRITES`` is only counted."""
-    rows = {row.uid: row.pk for row in made.by_name.values()}
     by_fault = sorted(report.writes, key=lambda write: not write.code)[:WRITES]
-    return [_write_as_json(write, rows) for write in by_fault]
+    uids = {write.workload_uid for write in by_fault}
+    keys = {row.uid: row.pk for row in made.by_name.values() if row.uid in uids}
+    return [_write_as_json(write, keys) for write in by_fault]
 
 
 def _write_as_json(write: Write, rows: Mapping[str, int]) -> Json:
