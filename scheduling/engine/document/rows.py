@@ -191,6 +191,13 @@ def _on_its_class(work: m.Workload) -> m.Workload:
     return replace(work, gpu_class=work.gpu_classes[0])
 
 
+def write_one(work: m.Workload) -> s.WorkloadDoc:
+    """The document of one that holds nothing and claims nothing."""
+    doc: s.WorkloadDoc = _doc(s.WorkloadDoc, work)
+    take_out(doc)
+    return doc
+
+
 def write(snapshot: m.Snapshot) -> s.SnapshotDoc:
     works = [_doc(s.WorkloadDoc, work) for work in snapshot.workloads]
     for work in works:
