@@ -31,9 +31,9 @@ def of(kind: str, obj: Json) -> bytes | None:
     pods = template.get("metadata") or {}
     named = {key: text for key, text in (pods.get("labels") or {}).items() if key not in MADE}
     own = {key: text for key, text in said.items() if key not in labels.STATUS}
-    asked = {
+    parts = {
         **spec,
         "selector": None,
         "template": {**template, "metadata": {**pods, "labels": named}},
     }
-    return orjson.dumps([meta["namespace"], meta.get("labels"), own, asked])
+    return orjson.dumps([meta["namespace"], meta.get("labels"), own, parts])
