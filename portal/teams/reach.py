@@ -22,7 +22,8 @@ def reach_of(person: User, cluster: Cluster) -> Reach:
 def plan_for_owners(cluster: Cluster) -> int:
     """What would start work that waits, within what its owner may choose; how many were planned. Raises
     ServiceError where the cluster does not answer."""
-    return sooner.refresh(cluster, cache(partial(_of_name, cluster)))
+    people = User.objects.filter(is_active=True).values("username")
+    return sooner.refresh(cluster, cache(partial(_of_name, cluster)), people)
 
 
 def plan_for_all_owners() -> None:

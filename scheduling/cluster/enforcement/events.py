@@ -62,8 +62,9 @@ class Voice:
         A few are posted even when ``hurried``; of more, so many at a time and at a lower rate.
         """
         number = min(most, self._allowance.left(), len(self._unsaid))
-        if hurried and number == most:
-            number = most if self._hurried.left() >= most else 0
+        # By how many wait: cycles that follow each other find but a few allowed each time.
+        if hurried and len(self._unsaid) >= most:
+            number = most if min(number, self._hurried.left()) >= most else 0
             self._hurried.spend(number)
         self._allowance.spend(number)
         return [self._unsaid.popleft() for _ in range(number)]

@@ -12,6 +12,7 @@ from typing import Any
 
 from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Sighting, notes, unlike
 from scheduling.cluster.adapters import pods as pods_of
+from scheduling.cluster.adapters.demand import Demand
 from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.connection.client import Client, ForbiddenError, NotFoundError
 from scheduling.cluster.connection.mirror import Mirror
@@ -22,7 +23,7 @@ from scheduling.cluster.picture.memo import NO_PODS, Memo
 from scheduling.cluster.picture.neighbourhood import Nearby, nearby, shut_out
 from scheduling.cluster.picture.nodes import ObservedNode, bare_of, closed, rows_of, trim_node
 from scheduling.cluster.vocabulary import devices, labels, refusals
-from scheduling.cluster.vocabulary.devices import Devices
+from scheduling.cluster.vocabulary.devices import Claims, Devices
 from scheduling.cluster.vocabulary.limit_ranges import NO_DEFAULTS, ByNamespace
 from scheduling.cluster.vocabulary.quantities import instant
 from scheduling.cluster.vocabulary.runtimes import Runtimes
@@ -354,11 +355,7 @@ def _read(
 ) -> None:
     try:
         claims = around.devices.claims(obj["metadata"]["namespace"])
-        demand = memo.demand_of(obj) or adapter.demand_of(
-            _filled(adapter, obj, around), around.classes, claims, around.runtimes
-        )
-        if demand is not None:
-            memo.note_asked(obj, demand)
+        demand = memo.demand_of(adapter.kind, obj, lambda: _demand(adapter, obj, around, claims))
         memo.note(
             adapter.observe(obj, pods, around.classes, claims, around.runtimes, parts, demand)
         )
@@ -372,9 +369,10 @@ def _read(
             memo.unreadable[obj["metadata"]["uid"]] = str(error)
 
 
-def _filled(adapter: Adapter, obj: Json, around: Circumstances) -> Json:
-    """``obj`` with what its pods will ask for by the LimitRanges of its namespace."""
-    return adapter.filled(obj, around.defaults.get(obj["metadata"]["namespace"], NO_DEFAULTS))
+def _demand(adapter: Adapter, obj: Json, around: Circumstances, claims: Claims) -> Demand | None:
+    """Of ``obj`` with what its pods will ask for by the LimitRanges of its namespace."""
+    filled = adapter.filled(obj, around.defaults.get(obj["metadata"]["namespace"], NO_DEFAULTS))
+    return adapter.demand_of(filled, around.classes, claims, around.runtimes)
 
 
 def _broken(adapter: Adapter, obj: Json, why: str) -> Sighting | None:

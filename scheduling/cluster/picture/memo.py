@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 from scheduling.cluster.adapters import ADAPTERS, Sighting
 from scheduling.cluster.adapters.demand import Demand
+from scheduling.cluster.picture import likeness
 from scheduling.cluster.picture.around import Circumstances
 from scheduling.cluster.picture.kinship import Kinship
 
@@ -20,6 +21,8 @@ Words = tuple[int, Json | None, Json | None]
 
 BY_AGE = attrgetter("created", "namespace", "name", "kind")
 NO_PODS: list[Json] = []
+MOST_ALIKE = 1000
+"""Demands remembered by likeness; a cluster with more of them begins anew."""
 
 
 class Memo:
@@ -40,6 +43,8 @@ class Memo:
         self._retired: dict[str, Json] = {}
         self._demands: dict[str, tuple[Words, Demand]] = {}
         """What objects asked for when they were read last, and by which words."""
+        self._alike: dict[bytes, Demand] = {}
+        """The same by ``likeness``."""
 
     def open(self, objects: ByKind, around: Circumstances) -> dict[str, None]:
         """Begin a pass over ``objects`` by kind: uids of those that may have to be read.
@@ -65,6 +70,7 @@ class Memo:
         )
         if circumstances != self._circumstances:
             self._circumstances = circumstances
+            self._alike = {}
             for uid in [*self._read, *self.unreadable]:
                 self.drop(uid)
             return dict.fromkeys(sorted(self.kin.workloads))
@@ -79,14 +85,26 @@ class Memo:
             if not _same(before.get(uid, NO_PODS), self._pods.get(uid, NO_PODS))
         }
 
-    def demand_of(self, obj: Json) -> Demand | None:
-        """What ``obj`` asks for, if it was read since its author, or Weir, last wrote more than a status."""
-        words, demand = self._demands.get(_uid(obj), (None, None))
-        return demand if words == words_of(obj) and words is not None else None
-
-    def note_asked(self, obj: Json, demand: Demand) -> None:
-        if (words := words_of(obj)) is not None:
+    def demand_of(self, kind: str, obj: Json, read: Callable[[], Demand | None]) -> Demand | None:
+        """What ``obj`` asks for: as before, if it was read since its author, or Weir, last wrote more than a
+        status; as one that is alike; or what ``read`` finds."""
+        known, words = self._demands.get(_uid(obj)), words_of(obj)
+        if words is None:
+            return read()
+        if known is not None and known[0] == words:
+            return known[1]
+        alike = likeness.of(kind, obj)
+        demand = (self._alike.get(alike) if alike else None) or read()
+        if demand is not None:
             self._demands[_uid(obj)] = words, demand
+            if alike:
+                self._note_alike(alike, demand)
+        return demand
+
+    def _note_alike(self, alike: bytes, demand: Demand) -> None:
+        if len(self._alike) >= MOST_ALIKE:
+            self._alike = {}
+        self._alike[alike] = demand
 
     def note(self, observed: Sighting) -> None:
         """Remember what was read."""

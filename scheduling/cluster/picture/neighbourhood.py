@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from scheduling.cluster.adapters import Sighting, bounds, neighbours
@@ -14,6 +15,7 @@ Json = dict[str, Any]
 Names = frozenset[str]
 Nearby = Mapping[str, Names]
 """Bounds -> names of the nodes that pods there now leave to it."""
+BOUNDS = attrgetter("bounds")
 
 NO_NEIGHBOURS = (
     "Its pod affinity wants it near pods with {near}, and no node has any. It is planned once they are"
@@ -87,13 +89,13 @@ def nearby(
     nodes: Sequence[ObservedNode],
     pods: Iterable[Json],
     owned: Mapping[str, Sequence[Json]],
-    workloads: Iterable[Sighting],
+    workloads: Collection[Sighting],
 ) -> Nearby:
     """By bounds that speak of other pods; nothing is looked at where none do."""
-    by_uid = {o.uid: o for o in workloads}
-    texts = sorted({o.bounds for o in by_uid.values() if neighbours.WORD in o.bounds})
+    texts = sorted(text for text in set(map(BOUNDS, workloads)) if neighbours.WORD in text)
     if not texts:
         return {}
+    by_uid = {o.uid: o for o in workloads}
     owners = {
         pod["metadata"].get("uid", ""): by_uid[uid]
         for uid, mine in owned.items()
@@ -107,6 +109,8 @@ def nearby(
 def shut_out(workloads: Iterable[Sighting], left: Nearby) -> dict[str, Sighting]:
     """Those that wait and to whom pods that are there leave no node, by uid, with the sentence: it is not the
     cluster that they never fit."""
+    if not left:
+        return {}
     return {
         o.uid: replace(o, incomplete=_said(o.bounds))
         for o in workloads

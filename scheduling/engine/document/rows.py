@@ -199,6 +199,13 @@ def _on_its_class(work: m.Workload) -> m.Workload:
     return replace(work, gpu_class=work.gpu_classes[0])
 
 
+def write_one(work: m.Workload) -> s.WorkloadDoc:
+    """The document of one that holds nothing and claims nothing."""
+    doc: s.WorkloadDoc = _doc(s.WorkloadDoc, work)
+    take_out(doc)
+    return doc
+
+
 def write(snapshot: m.Snapshot) -> s.SnapshotDoc:
     rows: dict[str, Any] = {
         part: [_doc(kind, row) for row in getattr(snapshot, part)]

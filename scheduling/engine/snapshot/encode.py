@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import compress, count
+from operator import attrgetter
 
 import numpy as np
 
@@ -26,6 +28,7 @@ from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, RUNNING,
 from scheduling.engine.validate import check
 
 MANY = UNLIMITED
+ROLES = attrgetter("roles")
 
 
 def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
@@ -283,12 +286,11 @@ def _add_workloads(
 
 
 def _add_roles(frame: Frame, roster: Roster, where: Ints) -> None:
-    for slot, work in enumerate(roster.works):
-        if work.roles:
-            wish = frame.work.wish[:, slot]
-            roles = shapes_of(work, roster.beside)
-            shapes = frame.shapes_of(roles, int(where[slot]), wish[wish >= 0].tolist())
-            set_roles(frame.work, slot, roles, shapes)
+    for slot in compress(count(), map(ROLES, roster.works)):
+        wish = frame.work.wish[:, slot]
+        roles = shapes_of(roster.works[slot], roster.beside)
+        shapes = frame.shapes_of(roles, int(where[slot]), wish[wish >= 0].tolist())
+        set_roles(frame.work, slot, roles, shapes)
 
 
 def _numbers(

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import compress
+from itertools import compress, count
 from operator import attrgetter
 from typing import Any
 
@@ -27,7 +27,7 @@ from scheduling.engine.state.units import PENDING, RUNNING
 Columns = dict[str, NDArray[Any]]
 """By the names of ``Work``; the last axis runs over workloads."""
 
-BY_NAME = attrgetter("name")
+BY_NAME, RIVAL = attrgetter("name"), attrgetter("last_evicted_for")
 DTYPES = {name: table.dtype for name, table in empty_work(0, 1)._asdict().items()}
 LOST = -2
 """Number of a set of nodes that is gone."""
@@ -221,9 +221,10 @@ class Roster:
         """For whom each was evicted last, by tie: that is the place in the order of names."""
         column = np.full(len(self.works), -1, DTYPES["evicted_for"])
         if self._have_rivals:
-            place = {name: i for i, name in enumerate(self.names)}
-            for i, work in enumerate(self.works):
-                column[i] = place.get(work.last_evicted_for or "", -1)
+            for i in compress(count(), map(RIVAL, self.works)):
+                rival = self.works[i].last_evicted_for or ""
+                place = bisect_left(self.names, rival)
+                column[i] = place if self.names[place : place + 1] == [rival] else -1
         self.columns["evicted_for"] = column
 
 

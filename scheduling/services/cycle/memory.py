@@ -7,6 +7,7 @@ from datetime import datetime
 
 from scheduling.cluster.picture.memo import Memo
 from scheduling.engine import Planner
+from scheduling.engine.document import Writer
 from scheduling.models import Cluster
 from scheduling.services.cycle.backstops import Machines
 from scheduling.services.cycle.enforce.status import LastStatus
@@ -72,6 +73,8 @@ class Memory:
     """Play along what everybody would have on their own quota; goes on from the rows."""
     word: Word = field(default_factory=Word)
     """Make the snapshot, and record."""
+    writer: Writer = field(default_factory=Writer)
+    """Keep what an acting cycle was made of."""
     spoken: LastStatus = field(default_factory=LastStatus)
     """Enforce: what was said of whom when."""
 

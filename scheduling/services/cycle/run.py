@@ -175,7 +175,12 @@ def _act(
     if recorded.decisions and planned.plan.acts:
         watch.lap("Look again")
         plan_record = records.PlanRecord(
-            recorded.cycle, planned.snapshot, planned.plan, projection.by_name, causes
+            recorded.cycle,
+            planned.snapshot,
+            planned.plan,
+            projection.by_name,
+            causes,
+            one.memory.writer,
         )
         records.keep(plan_record, watch.laps, report)
     return report, is_settled

@@ -78,11 +78,12 @@ def _kept_until(work: Workload, reach: Reach) -> datetime | None:
     return None if owners.exists() else timezone.now() + KEPT
 
 
-def refresh(cluster: Cluster, reach_of: ReachOf) -> int:
-    """Plan anew what was planned before the plan changed; ``reach_of`` says among what owners choose. How
+def refresh(cluster: Cluster, reach_of: ReachOf, owners: Any) -> int:
+    """Plan anew what was planned before the plan changed; ``reach_of`` says among what owners choose, and
+    ``owners`` is a query of the names of those who may ask: nobody reads what would start other work. How
     many were planned. Raises ServiceError when the cluster does not answer."""
     _forget(cluster)
-    wishes = _next_wishes(cluster, reach_of)[:MOST]
+    wishes = _next_wishes(cluster, reach_of, owners)[:MOST]
     if not wishes:
         return 0
     revision = cluster.revision
@@ -103,11 +104,11 @@ def _forget(cluster: Cluster) -> None:
     rows.filter(kept_until__lt=timezone.now()).delete()
 
 
-def _next_wishes(cluster: Cluster, reach_of: ReachOf) -> list[_Wish]:
+def _next_wishes(cluster: Cluster, reach_of: ReachOf, names: Any) -> list[_Wish]:
     """What was never planned first, the youngest before all, then what was planned longest ago."""
     rows = StartChanges.objects.filter(workload__cluster=cluster)
     waiting = Workload.objects.filter(
-        cluster=cluster, state__in=WAITING, held=False, queue__isnull=False
+        cluster=cluster, state__in=WAITING, held=False, queue__isnull=False, user__in=names
     )
     owners = rows.filter(kept_until=None).values("workload")
     fresh = waiting.exclude(pk__in=owners).order_by("-submitted_at")[: MOST // 2]

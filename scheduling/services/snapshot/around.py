@@ -17,7 +17,7 @@ from scheduling.cluster.vocabulary.quantities import is_of_bytes
 from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 
-BESIDE, BOUNDS = attrgetter("beside"), attrgetter("bounds")
+BESIDE, BOUNDS, GPUS = attrgetter("beside"), attrgetter("bounds"), attrgetter("gpus")
 AMPLE = 1_000_000_000
 """Of what a kubelet may have without announcing it."""
 ALONE = 1
@@ -93,7 +93,7 @@ def _once(names: Iterable[str], offers: dict[str, int]) -> dict[str, int]:
 
 def _may_be_crowded(picture: Picture) -> bool:
     """Whether on some node the smallest members find more GPUs than places for their pods."""
-    least = min((o.gpus for o in picture.workloads if o.gpus), default=0)
+    least = min(filter(None, map(GPUS, picture.workloads)), default=0)
     return bool(least) and any(
         node.places is not None and node.places - node.foreign_pods < node.gpus // least
         for node in picture.nodes

@@ -96,6 +96,53 @@ def test_new_words_are_read_anew(after: dict[str, Any], monkeypatch: pytest.Monk
     assert (look(memo, after).gpus, reads.count) == (2000, 2)
 
 
+def of_template(uid: str, **meta: Any) -> dict[str, Any]:
+    """One of many Jobs of a template, with what the API server puts on each."""
+    made = version(1, uid=uid, name=uid, **meta)
+    own = {"controller-uid": uid, "batch.kubernetes.io/job-name": uid}
+    made["spec"] |= {"selector": {"matchLabels": own}}
+    made["spec"]["template"]["metadata"] = {"labels": own}
+    return made
+
+
+def test_jobs_of_one_template_have_their_words_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    memo, reads = Memo(), Reads(monkeypatch)
+    said = {"annotations": {"weir.dev/reason": "behind"}}
+    each = [
+        look(memo, of_template("a")), look(memo, of_template("b")), look(memo, of_template("c", **said))
+    ]  # fmt: skip
+
+    assert ([one.name for one in each], [one.gpus for one in each]) == (["a", "b", "c"], [1000] * 3)
+    assert reads.count == 1
+
+
+def _apart_from_its_own_kind() -> dict[str, Any]:
+    other = of_template("b")
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"job-name": "b"}}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    other["spec"]["template"]["spec"]["affinity"] = {"podAntiAffinity": required}
+    return other
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(of_template("b", namespace="other"), id="namespace"),
+        pytest.param(of_template("b", annotations={"weir.dev/original": "{}"}), id="admitted"),
+        pytest.param(of_template("b", annotations={"weir.dev/min-members": "1"}), id="annotation"),
+        pytest.param(_apart_from_its_own_kind(), id="affinity"),
+    ],
+)
+def test_job_that_asks_otherwise_has_its_own_words_read(
+    other: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memo, reads = Memo(), Reads(monkeypatch)
+    look(memo, of_template("a"))
+    look(memo, other)
+
+    assert reads.count == 2
+
+
 def test_other_classes_have_words_read_anew() -> None:
     memo, obj = Memo(), version()
     look(memo, obj)

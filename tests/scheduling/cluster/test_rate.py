@@ -69,3 +69,19 @@ def test_hurried_a_few_events_are_posted_and_of_many_so_many_at_a_lower_rate(
     clock[0] += 1
     assert len(voice.take(3, hurried=True)) == 3
     assert len(voice.take(3, hurried=True)) == 1
+
+
+def test_hurried_line_that_is_looked_at_often_keeps_to_the_lower_rate(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "EVENTS_AT_ONCE", 3)
+    monkeypatch.setattr(events, "EVENTS_PER_S", 4)
+    monkeypatch.setattr(events, "HURRIED_PER_S", 1)
+    voice = Voice()
+    voice.add(event(i) for i in range(100))
+
+    said = 0
+    for _ in range(40):  # ten seconds
+        said += len(voice.take(3, hurried=True))
+        clock[0] += 0.25
+    assert said <= 3 + 10

@@ -4,6 +4,7 @@ work of the highest priority arrives.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.engine import Action, Phase, Plan, Reason, Snapshot, Workload, plan
-from scheduling.engine.document import dump, parse
+from scheduling.engine.document import Writer, dump, parse
 from tests.scheduling.engine.evolve import apply, check_nodes, check_plan
 from tests.scheduling.engine.lives import MEMBERS, going, without
 from tests.scheduling.engine.worlds import choosy, contended, lent, scattered
@@ -99,6 +100,15 @@ def test_who_had_a_claim_has_started_once_the_last_victim_is_gone(
 def test_snapshot_with_claims_is_read_as_it_was_written(world: Snapshot, seed: int) -> None:
     for at, _ in _life(world, seed, 0):
         assert parse(dump(at)) == at
+
+
+@given(WORLDS, st.integers(0, 1 << 30))
+def test_snapshots_written_one_after_the_other_say_what_each_says_alone(
+    world: Snapshot, seed: int
+) -> None:
+    writer = Writer()
+    for at, _ in _life(world, seed, 2):
+        assert json.loads(writer.write(at)) == dump(at)
 
 
 @given(WORLDS, st.integers(0, 1 << 30))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from scheduling.engine import MILLI, Role, SnapshotError, encode
 from scheduling.engine.document.reader import dump, parse
+from scheduling.engine.document.writer import Writer
 from scheduling.engine.roles import members_on
 from scheduling.engine.state.units import GPUS
 
@@ -65,6 +67,12 @@ def test_elastic_gang_with_roles_is_read_and_written_alike() -> None:
     assert (work.placement, work.leaving_members) == ({"n0": 4, "n2": 1}, {"n1": 4})
     assert parse(dump(snapshot)) == snapshot
     assert not {"gpus", "members", "placement"} & dump(snapshot)["workloads"][0].keys()
+
+
+def test_waiting_gang_with_roles_is_written_alike_alone_and_after_others() -> None:
+    snapshot = parse(world())
+
+    assert json.loads(Writer().write(snapshot)) == dump(snapshot)
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,8 @@ class PlanRecord:
     """Engine name -> row."""
     causes: Sequence[Cause] = ()
     """What had come to pass since the cycle before."""
+    writer: document.Writer = field(default_factory=document.Writer)
+    """Of the records of the cluster."""
 
 
 def keep(made: PlanRecord, phases: Sequence[tuple[str, float]], report: Report) -> CycleRecord:
@@ -64,7 +66,7 @@ def keep(made: PlanRecord, phases: Sequence[tuple[str, float]], report: Report) 
     record, _ = CycleRecord.objects.update_or_create(
         cycle=made.cycle,
         defaults={
-            "snapshot": packed(made.snapshot),
+            "snapshot": packed(made.snapshot, made.writer),
             "queues": touched(made),
             "phases": [[name, round(ms, 1)] for name, ms in phases],
             "causes": [cause.as_json() for cause in made.causes[:MOST]],
@@ -80,9 +82,10 @@ def keep(made: PlanRecord, phases: Sequence[tuple[str, float]], report: Report) 
 
 def writes(made: PlanRecord, report: Report) -> list[Json]:
     """What was sent about whom, the refused first; the rest beyond ``WRITES`` is only counted."""
-    rows = {row.uid: row.pk for row in made.by_name.values()}
     by_fault = sorted(report.writes, key=lambda write: not write.code)[:WRITES]
-    return [_write_as_json(write, rows) for write in by_fault]
+    uids = {write.workload_uid for write in by_fault}
+    keys = {row.uid: row.pk for row in made.by_name.values() if row.uid in uids}
+    return [_write_as_json(write, keys) for write in by_fault]
 
 
 def _write_as_json(write: Write, rows: Mapping[str, int]) -> Json:
@@ -114,11 +117,11 @@ def complete(cluster: Cluster, late: Sequence[Write]) -> None:
         record.save(update_fields=["writes", "written", "refused"])
 
 
-def packed(snapshot: m.Snapshot) -> bytes | None:
+def packed(snapshot: m.Snapshot, writer: document.Writer) -> bytes | None:
     """As it is kept; None for one that is too large."""
     if len(snapshot.workloads) + len(snapshot.nodes) > LARGEST:
         return None
-    return gzip.compress(json.dumps(document.dump(snapshot)).encode(), compresslevel=6)
+    return gzip.compress(writer.write(snapshot), compresslevel=6)
 
 
 def unpacked(record: CycleRecord) -> Json | None:

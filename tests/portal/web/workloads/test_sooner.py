@@ -114,6 +114,12 @@ def test_answer_in_the_background_is_that_of_planning_now(cluster, half_a_node, 
     assert row.found == next(service.plan_now(cluster, [(waiting, reach)])).found != []
 
 
+def test_work_of_nobody_who_could_ask_is_not_planned_ahead(cluster, half_a_node, waiting):
+    Workload.objects.filter(pk=waiting.pk).update(user="stranger")
+    plan_for_owners(cluster)
+    assert not StartChanges.objects.filter(workload=waiting).exists()
+
+
 def test_answer_goes_once_the_work_waits_no_longer(cluster, half_a_node, waiting):
     plan_for_owners(cluster)
     Workload.objects.filter(pk=waiting.pk).update(state=State.FINISHED)
