@@ -29,8 +29,6 @@ LOOK_EVERY_S = 1.0
 """The longest a consumer waits without a look, should it be told of nothing."""
 CLAIM = "~"
 """Between the name of a message and the number of the process that has it."""
-ROOM = 2
-"""Messages that a consumer may have less than it may hold where it is told that it may have more."""
 EARS = ".ears"
 """Folder of those who wait to be woken, by process number."""
 
@@ -56,7 +54,7 @@ NEWS = _News()
 
 
 class _Bell:
-    """Wakes other processes that consume from the same folder, by datagrams with the name of a queue."""
+    """Wakes other processes that consume from the same folder, by datagrams that hold nothing."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,30 +72,23 @@ class _Bell:
         (folder / EARS / str(os.getpid())).touch()
         threading.Thread(target=_hear, args=(ear,), name="broker", daemon=True).start()
 
-    def ring(self, folder: Path, queue: str = "") -> None:
-        """For ``queue``, or for all of them."""
+    def ring(self, folder: Path) -> None:
         for entry in _names(folder / EARS):
             if entry != str(os.getpid()):
-                _wake(folder, entry, queue)
-
-
-CONSUMED: set[str] = set()
-"""Queues of which this process takes messages: a look at them for those of others is in vain."""
-LONGEST = 4096
+                _wake(folder, entry)
 
 
 def _hear(ear: socket.socket) -> None:
     while True:
-        queue = ear.recv(LONGEST).decode()
-        if not queue or queue in CONSUMED:
-            NEWS.tell()
+        ear.recv(1)
+        NEWS.tell()
 
 
-def _wake(folder: Path, entry: str, queue: str) -> None:
+def _wake(folder: Path, entry: str) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mouth:
         mouth.setblocking(False)
         try:
-            mouth.sendto(queue.encode(), _address(folder, int(entry)))
+            mouth.sendto(b"", _address(folder, int(entry)))
         except BlockingIOError:
             return  # it has been woken more often than it has looked
         except OSError:
@@ -170,13 +161,8 @@ class Channel(virtual.Channel):
         name = f"{time.time_ns():020d}-{os.getpid()}-{next(self._numbers)}"
         (home / f".{name}").write_text(json.dumps(message))
         (home / f".{name}").rename(home / name)
-        if queue in CONSUMED:
-            NEWS.tell()
-        BELL.ring(self.folder, queue)
-
-    def basic_consume(self, queue: str, *args: Any, **options: Any) -> Any:
-        CONSUMED.add(queue)
-        return super().basic_consume(queue, *args, **options)  # type: ignore[no-untyped-call] # kombu's
+        NEWS.tell()
+        BELL.ring(self.folder)
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
         for claimed in self._claimed(queue):
@@ -217,15 +203,7 @@ class Channel(virtual.Channel):
     def _let_go(self, delivery_tag: Any) -> None:
         if claimed := self._claims.pop(delivery_tag, None):
             claimed.unlink(missing_ok=True)
-        if self._was_full():
-            NEWS.tell()
-
-    def _was_full(self) -> bool:
-        """Whether the answer may have made room: only then has the consumer more to look for. Threads answer
-        while another counts, so it is told a little before that as well."""
-        qos: Any = self.qos
-        under_way = len(qos._delivered) - len(qos._dirty)
-        return bool(qos.prefetch_count) and under_way + ROOM >= qos.prefetch_count
+        NEWS.tell()
 
 
 class Transport(virtual.Transport):
