@@ -81,7 +81,7 @@ browser: | .venv/bin/python
 	@docker/install-browser.sh $(BIN)/python
 
 test: .venv/.dev browser ## Every test; TESTS=path narrows, SEED=number shuffles
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(SEED),--random-order-seed=$(SEED)) $(TESTS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal $(if $(SEED),--random-order-seed=$(SEED)) $(TESTS)
 
 costs: .venv/.dev ## Count anew what cycles, background tasks and pages ask for: tests/costs/ledger.json
 	WEIR_WRITE_COSTS=1 $(BIN)/python -m pytest -n 0 tests/costs
