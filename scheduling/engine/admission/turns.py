@@ -81,8 +81,6 @@ def _is_in_its_own_way(world: Session, w: int, c: int) -> bool:
     work, room = world.work, world.room
     lacks = need_of(work, w) - world.queues.usage.gpus[c, work.queue[w]]
     if unclaimed(room, c) < lacks:
-        if room.open[c] + room.coming[c] >= lacks:
-            world.queues.round.behind_claims = 1
         return False
     return bool(work.where[w] < 0 or _on_its_nodes(world, w, c) >= need_of(work, w))
 

@@ -10,8 +10,8 @@
    c. or makes room: moves others on any class, else shrinks or evicts them,
    d. or waits, with a reason. A gang that its share could hold keeps its turn in the queue, and the first
       submitted of such gangs of a class that are owed its GPUs keeps free nodes (``turns``, ``reserve``).
-4. Whose claim the next cycle would turn into a start at once starts now. Where anybody does or left, a turn
-   was kept or shares have changed, ask those who wait once more, as the next cycle would: a plan leaves
+4. Whose claim the next cycle would turn into a start at once starts now. Where anybody started, claims room
+   or left, or shares have changed, ask those who wait once more, as the next cycle would: a plan leaves
    nothing to do to a second one (law 4). What left is borrowed no sooner.
 5. Say of those that wait what others would leave for, were a rule waived (``what_bars``).
 6. Elastic gangs grow into what is left.
@@ -102,7 +102,6 @@ def decide_all(world: Session) -> None:
     for again in range(MOST_ROUNDS - 1, -1, -1):
         before = out.size[0]
         queues.round.left, queues.round.asks_again = again, 0
-        queues.round.behind_claims = 0
         begin_round(world.room)
         _ask_all(world)
         spare_the_needless(world, before)
@@ -347,31 +346,20 @@ def _try_all(world: Session, w: int, turn: int) -> int:
 
 @inner
 def must_ask_again(queues: Queues, out: Decisions, since: int) -> bool:
-    """Whether a decision from number ``since`` on may let somebody start who was refused: an eviction,
-    or a start while turns or nodes are kept, or somebody would have what others claim: they may be past
-    their share by now; or whether somebody stepped back.
+    """Whether a decision from number ``since`` on acts, or somebody stepped back: queues hold then what they
+    did not when those before were refused.
     """
-    started = False
-    if queues.round.asks_again:
-        return True
     for k in range(since, out.size[0]):
-        action = out.action[out.order[k]]
-        if action not in (codes.ADMIT, codes.RESERVE, codes.WAIT):
+        if not _only_waits(out, out.order[k]):
             return True
-        if action == codes.ADMIT or out.reason[out.order[k]] == codes.AWAITS_VICTIMS:
-            started = True
-    return started and (queues.round.behind_claims == 1 or _keeps(queues))
+    return bool(queues.round.asks_again)
 
 
 @inner
-def _keeps(queues: Queues) -> bool:
-    for c in range(queues.reservations.slot.size):
-        if queues.reservations.slot[c] >= 0:
-            return True
-        for q in range(queues.usage.dominant_share.size):
-            if queues.turns.slot[c, q] >= 0:
-                return True
-    return False
+def _only_waits(out: Decisions, w: int) -> bool:
+    """It holds and claims nothing, but for nodes that are kept."""
+    keeps = out.action[w] == codes.RESERVE and out.reason[w] != codes.AWAITS_VICTIMS
+    return bool(keeps or out.action[w] == codes.WAIT)
 
 
 @inner
@@ -380,8 +368,7 @@ def reopen_waits(work: Work, room: NodeRoom, queues: Queues, out: Decisions) -> 
     let_nodes_go(work, room, queues, out)
     for k in range(out.size[0]):
         w = out.order[k]
-        keeps = out.action[w] == codes.RESERVE and out.reason[w] != codes.AWAITS_VICTIMS
-        if keeps or out.action[w] == codes.WAIT:
+        if _only_waits(out, w):
             undecide(out, w)
     close_order(out)
     clear_turns(queues)

@@ -93,11 +93,10 @@ class Starts(NamedTuple):
 @declare
 @dataclass(slots=True)
 class Round:
-    """Counters of a cycle that bound its time; the first three are of one round."""
+    """Counters of a cycle that bound its time; the first two are of one round."""
 
     left: int  # rounds that follow in this cycle
     asks_again: int  # 1 where somebody stepped back or shares are others
-    behind_claims: int  # 1 where somebody would have room, were it not claimed
     moves: int  # how many move
     starts: int  # how many have started on free room
     trials: int  # how often some of those were to step back
