@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from scheduling.cluster.adapters import key_of
@@ -78,7 +79,7 @@ def _kept_until(work: Workload, reach: Reach) -> datetime | None:
     return None if owners.exists() else timezone.now() + KEPT
 
 
-def refresh(cluster: Cluster, reach_of: ReachOf, owners: Any) -> int:
+def refresh(cluster: Cluster, reach_of: ReachOf, owners: QuerySet[Any, Any]) -> int:
     """Plan anew what was planned before the plan changed; ``reach_of`` says among what owners choose, and
     ``owners`` is a query of the names of those who may ask: nobody reads what would start other work. How
     many were planned. Raises ServiceError when the cluster does not answer."""
@@ -104,7 +105,7 @@ def _forget(cluster: Cluster) -> None:
     rows.filter(kept_until__lt=timezone.now()).delete()
 
 
-def _next_wishes(cluster: Cluster, reach_of: ReachOf, names: Any) -> list[_Wish]:
+def _next_wishes(cluster: Cluster, reach_of: ReachOf, names: QuerySet[Any, Any]) -> list[_Wish]:
     """What was never planned first, the youngest before all, then what was planned longest ago."""
     rows = StartChanges.objects.filter(workload__cluster=cluster)
     waiting = Workload.objects.filter(
